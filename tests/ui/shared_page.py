@@ -136,7 +136,7 @@ class SharedPages:
     ) -> "Opened":
         opened = self.pages.visit(**query)
         opened.painted()
-        opened.page.wait_for_selector(".viz-statistic[data-painted]", timeout=60_000)
+        opened.page.wait_for_selector(".viz-atlas[data-painted]", timeout=60_000)
         if prepare:
             prepare(opened)
         return opened

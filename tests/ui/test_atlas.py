@@ -12,7 +12,7 @@ from tests.ui.conftest import compare_with, until_said
 from tests.ui.texts import SENTENCES
 from viz_encoder.analyses.survey import survey
 
-KNOWN = ".viz-statistic[data-painted]"
+KNOWN = ".viz-atlas[data-painted]"
 N_HEADS = 12
 SWAPPED = SENTENCES[0].replace("tired", "slow")  # of as many tokens
 
@@ -150,11 +150,10 @@ def test_a_search_keeps_the_heads_that_match(opened, surveyed, text, statistic, 
     many = kept.sum()
     alone = f"Head {names(np.flatnonzero(kept))[0]} " if many == 1 else ""
     assert said.startswith(alone or f"{many or 'No'} head")
-    for part in (".viz-atlas-cell", ".viz-stat-cell"):
-        out = opened.page.eval_on_selector_all(
-            part, "all => all.map(c => c.classList.contains('viz-out'))"
-        )
-        assert out == (~kept).tolist()
+    out = opened.page.eval_on_selector_all(
+        ".viz-atlas-cell", "all => all.map(c => c.classList.contains('viz-out'))"
+    )
+    assert out == (~kept).tolist()
     opened.page.fill("#viz-find", "")
     assert opened.page.locator(".viz-out").count() == 0
 
@@ -246,7 +245,7 @@ def test_nothing_below_moves_as_layers_come(visit):
     page.route(late, lambda route: held.append(route))
     page.reload()
     page.wait_for_function("window.vizTab?.atlas.run && vizTab.source.node.dataset.painted")
-    place = "document.querySelector('.viz-statistic').offsetTop"
+    place = "document.querySelector('.viz-atlas .viz-figure-take').offsetTop"
     before = page.evaluate(place)
     while len(held) < 2:
         page.wait_for_event("request", timeout=10_000)

@@ -10,7 +10,7 @@ from viz_encoder.bundled import asset
 from viz_encoder.corpora import HeadTable
 from viz_encoder.ui.tabs.corpus import sources
 
-KNOWN = ".viz-statistic[data-painted]"
+KNOWN = ".viz-atlas[data-painted]"
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +20,7 @@ def shipped() -> HeadTable:
 
 def over(page, name: str) -> None:
     """Wait until the statistics are over that, by the sentence below the title."""
-    until_said(page, ".viz-stat-heading p", name)
+    until_said(page, ".viz-order > .viz-caption", name)
 
 
 def ranked(page) -> list[str]:
@@ -53,8 +53,6 @@ def test_the_atlas_stands_in_the_order_of_the_table(shared, shipped):
         in said
     )
     assert "over 240 texts; from" in said and said.endswith("number 1 of 72")
-    title = page.get_attribute(f".viz-stat-cell[data-head='{layer}.{head}']", "title")
-    assert title.startswith("Weight on punctuation. Head ")
     page.select_option("#viz-over", "")
     over(page, "In this run at most")  # of entropy, which every run has
     assert page.input_value("#viz-statistic") == "entropy"
@@ -92,4 +90,4 @@ def test_a_link_to_a_table_that_is_not_open_says_so(visit):
     page = visit(**{"atlas.over": "table"}).page
     page.wait_for_selector(KNOWN, timeout=60_000)
     assert "No table is open in the Corpus tab." in page.inner_text(".viz-order-said")
-    assert "Averaged over" not in page.inner_text(".viz-stat-heading")
+    assert "Averaged over" not in page.inner_text(".viz-order")

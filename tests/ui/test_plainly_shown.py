@@ -96,13 +96,13 @@ def test_the_link_keeps_the_atlas_and_is_written_once_a_frame(visit):
     page = visit(stat="previous", order="lowest", kind="text", a=TEXT).painted()
     assert page.input_value("#viz-statistic") == "previous"
     assert page.input_value("#viz-order") == "lowest"
-    assert "The first query has none and is left out." in page.inner_text(".viz-stat-heading")
+    assert "The first query has none and is left out." in page.inner_text(".viz-order")
     shown = page.eval_on_selector_all(".viz-atlas-cell", "all => all.map(c => c.dataset.head)")
     assert shown != sorted(shown, key=lambda name: [int(part) for part in name.split(".")])
     page.select_option("#viz-statistic", "next")
     page.select_option("#viz-order", "highest")
     page.wait_for_url(re.compile("stat=next&order=highest"))
-    assert "The last query has none and is left out." in page.inner_text(".viz-stat-heading")
+    assert "The last query has none and is left out." in page.inner_text(".viz-order")
     page.select_option("#viz-statistic", "entropy")
     page.select_option("#viz-order", "layer")
     page.wait_for_url(lambda url: "stat=" not in url and "order=" not in url)
@@ -130,13 +130,13 @@ def test_the_link_keeps_the_atlas_and_is_written_once_a_frame(visit):
 @pytest.mark.slow
 def test_the_reference_names_the_first_difference(shared, minilm):
     opened = shared(kind="text", a=TEXT)
-    opened.page.wait_for_selector(".viz-statistic[data-painted]", timeout=60_000)
+    opened.page.wait_for_selector(".viz-atlas[data-painted]", timeout=60_000)
     page = opened.page
     for text in (OTHER, SENTENCES[1]):
         key = page.evaluate("vizTab.run.key")
         run_beside(page, text)
         page.wait_for_selector(
-            f".viz-statistic[data-painted]:not([data-painted='{key}'])", timeout=60_000
+            f".viz-atlas[data-painted]:not([data-painted='{key}'])", timeout=60_000
         )
         assert page.get_by_role("button", name="Show the change", exact=True).is_visible()
         if text == OTHER:

@@ -1,6 +1,6 @@
 // Above the atlas: which statistic is looked at, in which order the heads stand, and which are searched for.
 
-import { button, el, options } from "../core/dom.js";
+import { amount, button, caption, el, options } from "../core/dom.js";
 import { Emitter } from "../core/emitter.js";
 import { write } from "./found_heads.js";
 import { EXAMPLES, matching, phrases, understand } from "./head_filter.js";
@@ -41,6 +41,7 @@ export class HeadOrder extends Emitter {
   });
   chips = el("div", { class: "viz-order-chips", role: "group", "aria-label": "Find heads with one click" });
   #offered = "";
+  what = caption();
   said = el("p", { class: "viz-caption viz-order-said", role: "status" });
 
   /** @param {Selection} selection @param {HeadStatistics} measures @param {PairLinksView} pair */
@@ -56,6 +57,7 @@ export class HeadOrder extends Emitter {
       "div",
       { class: "viz-order" },
       ...[control("Statistic", this.choice), control("Over", this.source.choice), control("Order", this.direction)],
+      this.what,
       control("Find heads", this.find),
       ...[
         el(
@@ -237,7 +239,18 @@ export class HeadOrder extends Emitter {
     this.selection.set({ layer, head });
   }
 
+  // What the statistic is, and over what.
+  #explain() {
+    const { shown, table } = this.source;
+    const { meaning, unit, edge, over, most } = shown.text(this.statistic);
+    const limit = most === 1 ? "" : `In this run at most ${amount(most, 2)} ${unit}.`;
+    const apart = this.measures.kept.words && !table ? "Over tokens; sub-words are not merged." : "";
+    const said = [`${meaning[0].toUpperCase()}${meaning.slice(1)}.`, over, limit, edge, apart];
+    this.what.textContent = said.filter(Boolean).join(" ");
+  }
+
   #tell() {
+    this.#explain();
     const failed = this.statistic === MAP_CHANGE ? this.measures.fault : "";
     const order = failed || (this.asked && !this.ranked ? `Ordering ${this.#progress(this.statistic)}` : "");
     const more = [this.source.fault, order].filter(Boolean).map((text) => ` ${text}`);

@@ -25,7 +25,6 @@ import { PairLinksView } from "./pair_links.js";
 import { Predictions } from "./predictions.js";
 import { Reference } from "./reference.js";
 import { SimilarHeadsView } from "./similar_heads.js";
-import { StatisticMap } from "./statistic_map.js";
 import { mapPart } from "./tiles.js";
 import { DisplayOptions } from "../views/display_options.js";
 
@@ -64,7 +63,6 @@ class ExploreTab extends TabShell {
   any = new AnyView(this.selection);
   findings = new FindingsView(this.selection, this.pair, this.reference);
   cut = new CutHere(this.selection);
-  statistic = new StatisticMap(this.selection, this.measures, this.order);
   exports = new ExportPanel(this.selection, this.map);
   head = new HeadChoice(this.selection);
   display = new DisplayOptions(this.selection);
@@ -97,9 +95,7 @@ class ExploreTab extends TabShell {
     this.map.stage.before(this.exports.row);
     const { explained, findings } = this;
     const left = el("div", { class: "viz-left" }, this.pair.node, this.similar.node);
-    const statistic = el("summary", {}, "One statistic of every head");
-    const folded = el("details", { class: "viz-folded" }, statistic, this.statistic.node);
-    const right = el("div", { class: "viz-right" }, this.atlas.node, folded);
+    const right = el("div", { class: "viz-right" }, this.atlas.node);
     const columns = el("div", { class: "viz-columns" }, left, right);
     this.more.append(controls(...menus), columns, this.plane.node, this.lines.node);
     this.more.append(this.texts.node, this.exports.node, this.any.node);
@@ -187,7 +183,7 @@ class ExploreTab extends TabShell {
     this.plane.show(run);
     this.texts.show(run);
     this.#moreLatest.run(async (fresh) => {
-      for (const part of [this.atlas, this.statistic, this.lines]) await fresh(part.show(run));
+      for (const part of [this.atlas, this.lines]) await fresh(part.show(run));
     });
   }
 
@@ -240,8 +236,7 @@ class ExploreTab extends TabShell {
 
   /** @override */
   redraw() {
-    for (const part of [this.explained, this.atlas, this.statistic, this.map, this.lines, this.source, this.texts])
-      part.draw();
+    for (const part of [this.explained, this.atlas, this.map, this.lines, this.source, this.texts]) part.draw();
   }
 }
 
