@@ -106,19 +106,22 @@ def test_the_buttons_zoom_around_the_chosen_query_and_key(bare):
 
 
 ATLAS = """async () => {
-  const { AtlasCanvas, LEFT, TOP } = await import("/explore/atlas_canvas.js");
+  const { Atlas } = await import("/explore/atlas.js");
   const { makeScale, shade } = await import("/core/colors.js");
-  const selection = { scale: "layer", hide: true, renorm: false, words: false };
-  const atlas = new AtlasCanvas(selection, { asked: false, ranked: false, words: "" });
+  const on = () => {};
+  const kept = { hide: true, renorm: false, words: false };
+  const selection = { ...kept, scale: "layer", layer: 0, head: 0, on };
+  const places = [0, 1].map((head) => ({ layer: 0, head, name: `0.${head}` }));
+  const order = { node: document.createElement("p"), on, heads: () => places, source: { key: "" } };
+  const measures = { layers: [], enter: on, begin: on, add: on, sentence: () => "" };
   const largest = (scale, layer, kept) => (kept?.hide ? 1 : 0.25); // of what is shown, and of all
-  const run = { nLayers: 1, nHeads: 2, largest };
+  const run = { nLayers: 1, nHeads: 2, largest, statistics: on, statisticsSaid: on };
+  run.thumbnails = async () => ({ shape: [2, 1, 1], values: Float32Array.of(0.5, 0.75) });
+  const atlas = new Atlas(selection, measures, order, on);
+  document.querySelector("main").replaceChildren(atlas.node);
   atlas.enter(run);
-  atlas.layout(run, 400);
-  atlas.add(0, { shape: [2, 1, 1], values: Float32Array.of(0.5, 0.75) });
-  atlas.draw([{ name: "0.0", layer: 0 }, { name: "0.1", layer: 0 }]);
-  const context = atlas.node.getContext("2d");
-  const at = [LEFT + 3, LEFT + atlas.cell + 3];
-  const drawn = at.map((x) => context.getImageData(x, TOP + 3, 1, 1));
+  await atlas.show(run);
+  const drawn = atlas.canvases.map((one) => one.getContext("2d").getImageData(3, 3, 1, 1));
   const wanted = [0.5, 0.75].map((value) => shade(value, makeScale("layer", value, 1)));
   return [drawn.map(({ data }) => Array.from(data.slice(0, 3))), wanted];
 }"""

@@ -1,4 +1,4 @@
-"""What the switches leave out is left out of the statistics of heads and of the colors they share, too."""
+"""What the switches leave out is left out of heads' statistics and of their colors, too."""
 
 import numpy as np
 import pytest

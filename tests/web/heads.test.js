@@ -1,8 +1,7 @@
-// Heads found by plain words, ordered by a statistic, compared with a reference, and walked by arrows.
+// Heads found by plain words, ordered by a statistic, and compared with a reference.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ledTo } from "../../assets/web/explore/atlas_choosing.js";
 import { toggled } from "../../assets/web/explore/head_choice.js";
 import { textOf } from "../../assets/web/explore/found_heads.js";
 import { EXAMPLES, matching, phrases, understand } from "../../assets/web/explore/head_filter.js";
@@ -157,20 +156,6 @@ test("statistics are learned layer by layer, then the change of maps", async () 
 test("a set of heads never becomes empty", () => {
   assert.deepEqual([toggled(3, 1), toggled("1,3", 1), toggled(3, 3), toggled("mean", 2)], ["1,3", 3, 3, 2]);
   assert.deepEqual(headNamed("3.11"), { layer: 3, head: 11 });
-});
-
-test("arrows keep to a layer, and go on where heads are ranked", () => {
-  const at = (key, from, ranked) => ledTo(key, from, { nLayers: 3, nHeads: 4 }, ranked);
-  const keys = ["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "Home", "End", "PageUp", "PageDown"];
-  assert.deepEqual(
-    keys.map((key) => at(key, 7, false)),
-    [3, 11, 6, 7, 4, 7, 3, 11],
-  );
-  assert.deepEqual(
-    keys.map((key) => at(key, 4, true)),
-    [0, 8, 3, 5, 4, 7, 0, 8],
-  );
-  assert.deepEqual([at("ArrowUp", 2, false), at("ArrowDown", 9, false), at("x", 1, false)], [2, 9, null]);
 });
 
 test("kinds of token become roles, whose shares the server computes", () => {

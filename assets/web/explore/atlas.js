@@ -1,38 +1,39 @@
-// The atlas: every layer and head at once, one small exact map each; click or arrows choose a head.
+// The atlas: every layer and head at once, one small exact map each; click or arrows choose a head, or a set.
 
-import { amount, el, onWidth } from "../core/dom.js";
+import { byRow, CHANGE, largest, makeScale, picture, shrink, topsOf } from "../core/colors.js";
+import { amount, caption, context2d, el, fit, onWidth } from "../core/dom.js";
 import { Latest, sentenceOf } from "../core/latest.js";
 import { AS_IT_RAN } from "../core/run.js";
 import { headsOf, mapName } from "../core/selection_address.js";
+import { headName } from "../views/cells.js";
 import { fullHeight, fullScreen } from "../views/full_screen.js";
-import { choosing } from "./atlas_choosing.js";
-import { AtlasCanvas, LEFT, TOP } from "./atlas_canvas.js";
+import { HeadCells } from "../views/head_cells.js";
 import { atlasSaves } from "./atlas_saves.js";
+import { toggled } from "./head_choice.js";
 import { headNamed, MAP_CHANGE } from "./head_statistics.js";
+import { mapOf } from "./map_changes.js";
 
 /** @import { HeadOrder, HeadStatistics, HeadValue, MapChanges, Selection } from "./types.d.ts" */
 
-const CHANGE = "Each head's change from the reference, on the same scale as the large map.";
+const CHANGED = "Each head's change from the reference, on the same scale as the large map.";
 const KEPT = ["hide", "renorm", "words"];
+const GAP = 2;
+const BESIDE = 16; // pixels of the layers' numbers
+const ABOVE = 18; // and of the heads'
+const LABEL = 12; // room for "3.5" under a map, where the order is not by layer and head
+const [LEAST, MOST] = [8, 62]; // pixels a side
 
 export class Atlas {
   #latest = new Latest();
   /** @type {Run | null} */ run = null;
-  /** @type {Map<string, HTMLElement>} */ cells = new Map();
+  /** @type {Numbers[]} */ #maps = []; // of each layer that came
   /** @type {HeadValue[]} */ places = []; // in the order shown
   /** @type {Map<string, number>} */ at = new Map(); // the place of a head
   #standing = "";
-  /** @type {Set<string> | null} */ #matched = null;
-  /** @type {HTMLElement[]} */ #rows = [];
-  /** @type {HTMLElement[]} */ #marked = [];
-  grid = el("div", {
-    class: "viz-atlas-grid",
-    role: "grid",
-    "aria-label": "Layers and heads",
-    "aria-multiselectable": "true",
-    onpointerleave: () => this.#tell(),
-  });
-  kept = el("p", { class: "viz-caption" });
+  #side = 0; // pixels of a map
+  /** @type {MapChanges | null} */ changes = null; // shown in place of the maps, where they are asked for
+  grid = el("div", { class: "viz-atlas-grid viz-stage", role: "group", "aria-label": "Layers and heads" });
+  kept = caption();
   caption = el("p", { class: "viz-caption viz-atlas-caption" });
 
   /** `expect` is told which head the next click may choose.
@@ -42,33 +43,27 @@ export class Atlas {
     this.selection = selection;
     this.measures = measures;
     this.order = order;
-    this.drawing = new AtlasCanvas(selection, order);
-    this.canvas = this.drawing.node;
-    this.stage = el("div", { class: "viz-stage" }, this.canvas, this.grid);
+    this.heads = new HeadCells(this.grid, {
+      ...{ kind: "viz-atlas", sizes: [0, 0], parts: ["canvas"], numbered: true, walks: true, aim: expect },
+      choose: (place, event) => this.#choose(place, event),
+      tell: (place) => this.#tell(place ? headName(place) : ""),
+    });
     this.node = el("section", { class: "viz-atlas", "aria-label": "Atlas of all heads" });
-    const open = fullScreen(this.node, () => this.run && this.layout(this.run));
+    const open = fullScreen(this.node, () => this.layout());
     const title = el("div", { class: "viz-map-head" }, el("h3", {}, "All layers and heads"), open);
-    this.node.append(
-      title,
-      order.node,
-      this.kept,
-      this.stage,
-      this.caption,
-      atlasSaves(() => this.run, measures, this.selection, this.drawing),
-    );
-    choosing(this, expect);
+    this.node.append(title, order.node, this.kept, this.grid, this.caption, atlasSaves(this));
     selection.on((changed) => {
       if (changed.has("scale")) this.draw();
       else if (changed.has("layer") || changed.has("head")) this.#mark();
       if (KEPT.some((name) => changed.has(name))) this.#redo();
     });
-    order.on(() => this.run && this.#arrange(this.run));
-    onWidth(this.node, () => this.run && this.layout(this.run));
+    order.on(() => this.run && this.#arrange());
+    onWidth(this.node, () => this.layout());
   }
 
   // Show how far each head is from the reference's, for as long as that is asked for.
   follow(/** @type {MapChanges} */ changes) {
-    this.drawing.changes = changes;
+    this.changes = changes;
     let drawn = false;
     changes.on(() => {
       const shown = changes.against !== null;
@@ -82,14 +77,11 @@ export class Atlas {
   enter(/** @type {Run} */ run) {
     this.#latest.stop();
     this.run = null; // until its cells are there
-    this.drawing.enter(run);
+    [this.#maps, this.#standing, this.#side] = [[], "", 0];
     this.measures.enter(run);
     this.run = run;
-    this.cells = new Map(this.measures.heads("").map(({ name }) => [name, this.#cell(name)]));
-    this.#rows = Array.from({ length: run.nLayers }, () => el("div", { role: "row", class: "viz-atlas-row" }));
-    this.grid.replaceChildren(...this.#rows);
-    [this.#standing, this.#matched, this.#marked] = ["", null, []];
-    this.#arrange(run);
+    this.heads.enter(run.nLayers, run.nHeads);
+    this.#arrange();
     this.#mark();
   }
 
@@ -102,16 +94,8 @@ export class Atlas {
     });
   }
 
-  #paintedAll(/** @type {Run} */ run) {
-    this.#keptSaid();
-    this.node.dataset.painted = run.key;
-    this.node.dataset.kept = this.selection.kept;
-    this.#label();
-  }
-
   #keptSaid() {
-    const { changes } = this.drawing;
-    const change = changes?.against ? changes.fault || CHANGE : "";
+    const change = this.changes?.against ? this.changes.fault || CHANGED : "";
     this.kept.textContent = [keptSentence(this.selection), change].filter(Boolean).join(" ");
   }
 
@@ -126,82 +110,103 @@ export class Atlas {
       for (let layer = 0; layer < run.nLayers; layer++) {
         const [thumbnails, statistics] = await fresh(swept);
         if (layer + 1 < run.nLayers) swept = sweep(run, layer + 1, kept);
-        this.drawing.add(layer, thumbnails);
+        this.#maps[layer] = thumbnails;
         this.draw(layer);
         measures.add(statistics);
         this.#tell();
       }
       if (this.selection.scale === "all") this.draw(); // the largest of all is known only now
-      this.#paintedAll(run);
+      this.#keptSaid();
+      Object.assign(this.node.dataset, { painted: run.key, kept: this.selection.kept });
+      this.#label();
     });
   }
 
-  layout(/** @type {Run} */ run) {
-    const { drawing, grid } = this;
-    if (!drawing.layout(run, this.stage.clientWidth, fullHeight(this.stage))) return;
-    const pitch = `repeat(${run.nLayers}, ${drawing.cell + drawing.label}px)`;
-    Object.assign(grid.style, { left: `${LEFT}px`, top: `${TOP}px`, gridTemplateRows: pitch });
-    grid.style.setProperty("--viz-label", `${drawing.label}px`);
-    for (const row of this.#rows) row.style.gridTemplateColumns = `repeat(${run.nHeads}, ${drawing.cell}px)`;
+  // Fit the width, and the height if alone in the window.
+  layout() {
+    const { run, grid, order } = this;
+    if (!run) return;
+    const high = fullHeight(grid);
+    const most = high ? Math.floor((high - ABOVE) / run.nLayers) - LABEL - GAP : MOST;
+    const room = Math.floor((grid.clientWidth - BESIDE) / run.nHeads) - GAP;
+    const side = Math.max(LEAST, Math.min(most, room));
+    grid.classList.toggle("viz-ranked", order.asked);
+    if (side === this.#side) return;
+    this.#side = side;
+    grid.style.setProperty("--side", `${side}px`);
+    for (const canvas of this.canvases) fit(canvas, side, side);
     this.draw();
   }
 
-  draw(/** @type {number | undefined} */ only = undefined) {
-    this.drawing.draw(this.places, only);
+  get canvases() {
+    return [...this.grid.querySelectorAll("canvas")];
   }
 
-  #cell(/** @type {string} */ name) {
-    return el("div", {
-      role: "gridcell",
-      class: "viz-atlas-cell",
-      tabindex: "-1",
-      "data-head": name,
-      "aria-selected": "false",
-      "aria-label": this.measures.sentence(name),
-      onpointerenter: () => this.#tell(name),
-      onfocus: () => this.#tell(name),
-    });
+  draw(/** @type {number | undefined} */ only = undefined) {
+    const { run } = this;
+    if (!run || !this.#side) return;
+    for (const [layer, row] of this.heads.cells.entries())
+      for (const [head, cell] of row.entries())
+        if (only === undefined || layer === only)
+          this.#paint(run, layer, head, /** @type {HTMLCanvasElement} */ (cell.lastChild));
+  }
+
+  /** @type {(run: Run, layer: number, head: number, canvas: HTMLCanvasElement) => void} */
+  #paint(run, layer, head, canvas) {
+    const changed = this.changes?.against ? this.changes : null;
+    const found = mapOf((changed ? changed.layers : this.#maps)[layer], head);
+    const context = context2d(canvas);
+    context.setTransform(1, 0, 0, 1, 0, 0);
+    context.imageSmoothingEnabled = false;
+    context.clearRect(0, 0, canvas.width, canvas.height);
+    if (!found) return;
+    const { values, height, width } = shrink(found.values, found.height, found.width, canvas.width, canvas.height);
+    const scale = changed ? CHANGE : this.selection.scale;
+    const shown = scale === "row" ? byRow(Float32Array.from(values), width, topsOf(values, width)) : values;
+    const top = changed ? changed.largest : scale === "row" ? 1 : largest(values);
+    const scaled = makeScale(scale, top, run.largest(scale, layer, this.selection), found.values);
+    context.drawImage(picture(shown, height, width, scaled), 0, 0, canvas.width, canvas.height);
   }
 
   // Put the cells where the order has them, and dim those that a search leaves out.
-  #arrange(/** @type {Run} */ run) {
-    const { order, cells } = this;
+  #arrange() {
+    const { order, heads } = this;
     this.places = order.heads();
     const over = order.source.key && `${order.source.key} ${order.statistic}`; // which the labels say
     const standing = `${this.places.map(({ name }) => name)} ${order.ranked && order.words} ${over}`;
     if (standing !== this.#standing) {
-      const focused = document.activeElement;
       this.#standing = standing;
       this.at = new Map(this.places.map(({ name }, at) => [name, at]));
-      const stand = this.places.map(({ name }) => cells.get(name) ?? "");
-      for (const [at, row] of this.#rows.entries())
-        row.replaceChildren(...stand.slice(at * run.nHeads, (at + 1) * run.nHeads));
-      if (focused !== document.activeElement && focused instanceof HTMLElement && this.grid.contains(focused))
-        focused.focus({ preventScroll: true });
+      heads.stand(this.places, order.ranked);
       this.#label();
-      this.drawing.cell = 0; // drawn anew
     }
-    this.layout(run);
-    const { matched } = order;
-    if (matched !== this.#matched)
-      for (const [name, cell] of cells) cell.classList.toggle("viz-out", matched !== null && !matched.has(name));
-    this.#matched = matched;
+    this.layout();
+    for (const cell of heads.cells.flat())
+      cell.classList.toggle("viz-out", order.matched?.has(cell.dataset.head ?? "") === false);
     this.#tell();
+  }
+
+  // Arrows choose as they move; with Shift they only move. With Shift or Ctrl a click adds to the set of its layer.
+  #choose(/** @type {HeadPlace} */ place, /** @type {Event} */ event) {
+    const { type, shiftKey, ctrlKey, metaKey } = /** @type {MouseEvent} */ (event);
+    const { selection } = this;
+    const added = shiftKey || ctrlKey || metaKey;
+    if (!added) selection.set(place);
+    else if (type === "click" && place.layer === selection.layer)
+      selection.set({ head: toggled(selection.head, place.head) });
+    else if (type === "click") selection.set(place);
   }
 
   #mark() {
     const { layer, head } = this.selection;
     const heads = headsOf(head);
-    for (const cell of this.#marked) [cell.ariaSelected, cell.tabIndex] = ["false", -1];
     const every = heads.length ? heads : [...Array(this.run?.nHeads ?? 0).keys()];
-    this.#marked = every.flatMap((one) => this.cells.get(`${layer}.${one}`) ?? []);
-    for (const cell of this.#marked) cell.ariaSelected = "true";
-    if (this.#marked.length) this.#marked[0].tabIndex = 0;
+    this.heads.mark(every.map((one) => ({ layer, head: one })));
     this.#tell();
   }
 
   #label() {
-    for (const [name, cell] of this.cells) cell.ariaLabel = this.#sentence(name);
+    for (const cell of this.heads.cells.flat()) cell.ariaLabel = this.#sentence(cell.dataset.head ?? "");
   }
 
   // Describe a head, or the chosen one.

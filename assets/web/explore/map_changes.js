@@ -29,6 +29,14 @@ export function strongestAt(values) {
   return found;
 }
 
+/** The small map of a head, of those of its layer that came. @type {(layer: Numbers | undefined, head: number) =>
+ *   { values: Float32Array, height: number, width: number } | null} */
+export function mapOf(layer, head) {
+  if (!layer || head >= layer.shape[0]) return null;
+  const [, height, width] = layer.shape;
+  return { values: layer.values.subarray(head * height * width, (head + 1) * height * width), height, width };
+}
+
 const SAID =
   "Change of the weight, now − before, in shares of a query’s total: red = more than in the reference, blue = less; all heads on one square-root scale, so that small changes show";
 
@@ -103,15 +111,6 @@ export class MapChanges extends Emitter {
   file(/** @type {string} */ format) {
     if (!this.against || format !== "csv") return "";
     return `compared_map.csv?reference=${this.against.key}&${viewed(this.selection)}`;
-  }
-
-  /** The small signed map of a head, if it is here. @type {(layer: number, head: number) => { values: Float32Array,
-   * height: number, width: number } | null} */
-  of(layer, head) {
-    const found = this.layers[layer];
-    if (!found || head >= found.shape[0]) return null;
-    const [, height, width] = found.shape;
-    return { values: found.values.subarray(head * height * width, (head + 1) * height * width), height, width };
   }
 
   // The heads are asked for once the run's own are all here.

@@ -15,6 +15,9 @@ const REST = 50; // milliseconds on a head, after which it is aimed at: not whil
 export class HeadCells {
   /** @type {HTMLButtonElement[][]} */
   cells = [];
+  /** @type {HTMLButtonElement[]} */
+  #standing = []; // as they stand, row by row
+  #ranked = false;
   #at = { layer: 0, head: 0 }; // the cell that Tab leads to
 
   /** @param {HTMLElement} node @param {Options} options */
@@ -40,6 +43,7 @@ export class HeadCells {
     this.cells = Array.from({ length: nLayers }, (_, layer) =>
       Array.from({ length: nHeads }, (_, head) => this.#cell(headName({ layer, head }))),
     );
+    [this.#standing, this.#ranked] = [this.cells.flat(), false];
     this.node.style.setProperty("--heads", String(nHeads));
     const number = (/** @type {number | string} */ at) => el("span", { "aria-hidden": "true" }, String(at));
     const line = (/** @type {Node[]} */ ...nodes) => el("div", { class: `viz-heads-layer ${kind}-layer` }, ...nodes);
@@ -51,6 +55,20 @@ export class HeadCells {
     );
     this.goTo({ layer: 0, head: 0 });
     this.#fit();
+  }
+
+  /** Put the cells in another order; `ranked`: their rows begin with a rank, and arrows go on in the next row.
+   * @type {(places: HeadPlace[], ranked: boolean) => void} */
+  stand(places, ranked) {
+    const { activeElement } = document;
+    const across = this.cells[0].length;
+    [this.#standing, this.#ranked] = [places.map((place) => this.cells[place.layer][place.head]), ranked];
+    for (const [row, line] of [...this.node.children].slice(-this.cells.length).entries()) {
+      line.children[0].textContent = String(ranked ? row * across + 1 : row);
+      line.append(...this.#standing.slice(row * across, (row + 1) * across));
+    }
+    if (activeElement instanceof HTMLElement && this.node.contains(activeElement))
+      activeElement.focus({ preventScroll: true });
   }
 
   /** Mark pressed cells; the first is the tab stop, unless the focus is inside.
@@ -92,20 +110,30 @@ export class HeadCells {
   #key(/** @type {KeyboardEvent} */ event) {
     const place = placeOf(event.target);
     if (!place || event.ctrlKey || event.metaKey || event.altKey) return;
-    const cell = walked(event.key, [place.layer, place.head], this.cells.length, this.cells[0].length);
+    const cell = this.#next(event.key, place);
     if (!cell) return;
     event.preventDefault();
-    const to = { layer: cell[0], head: cell[1] };
-    if (this.#of(to)?.hidden) return;
+    const to = placeOf(cell);
+    if (!to || cell.hidden) return;
     if (this.options.walks) this.options.choose(to, event);
     this.goTo(to);
-    this.#of(to)?.focus({ preventScroll: this.options.walks });
+    cell.focus({ preventScroll: this.options.walks });
+  }
+
+  /** The cell that a key leads to; undefined of any other key. @type {(key: string, from: HeadPlace) => HTMLButtonElement | undefined} */
+  #next(key, from) {
+    const across = this.cells[0].length;
+    const at = this.#standing.indexOf(this.cells[from.layer][from.head]);
+    const along = { ArrowLeft: at - 1, ArrowRight: at + 1 }[key];
+    if (this.#ranked && along !== undefined) return this.#standing[along] ?? this.#standing[at];
+    const to = walked(key, [Math.floor(at / across), at % across], this.cells.length, across);
+    return to ? this.#standing[to[0] * across + to[1]] : undefined;
   }
 }
 
 /** Tell of the head that the pointer or the focus rests on, or that is pressed: a click may choose it next.
  * @type {(node: HTMLElement, aim: (place: HeadPlace) => unknown) => void} */
-export function aims(node, aim) {
+function aims(node, aim) {
   let timer = 0;
   const leave = () => clearTimeout(timer);
   const rest = (/** @type {Event & { pointerType?: string }} */ { type, target, pointerType }) => {
