@@ -173,7 +173,8 @@ def test_the_change_against_a_reference(fresh, minilm, trace):
     page = fresh.page
     run(fresh, SWAPPED, keep=True)
     assert re.search(r"of 15 tokens differ", page.inner_text(".viz-reference-said"))
-    page.get_by_role("button", name="Show the change").click()
+    page.select_option("#viz-statistic", "change")
+    page.select_option("#viz-order", "highest")
     page.wait_for_function("vizTab.measures.complete('change')")
     other = vz.capture(minilm, SWAPPED)
     assert other.n_tokens == trace.n_tokens
@@ -199,7 +200,7 @@ def test_the_change_against_a_reference(fresh, minilm, trace):
 def test_a_reference_that_is_gone_is_said(fresh):
     run(fresh, SWAPPED, keep=True)
     fresh.page.evaluate("vizTab.measures.reference.key = 'gone'")
-    fresh.page.get_by_role("button", name="Show the change").click()
+    fresh.page.select_option("#viz-statistic", "change")
     until_said(fresh.page, ".viz-order-said", "has expired")
     assert "The reference has expired" in fresh.page.inner_text(".viz-order-said")
     fresh.faults.clear()  # the browser itself reports the refused request

@@ -120,6 +120,7 @@ def test_a_cut_pair_is_zero_and_its_row_is_renormalized(animal, minilm, plain):
     page.get_by_role("button", name="Show the change", exact=True).click()
     page.wait_for_selector(".viz-map[data-painted*=':3.1:']")
     moved = (cut.attention(4) - plain.attention(4)).abs().sum(-1).mean(-1) / 2
+    page.select_option("#viz-statistic", "change")
     page.wait_for_function("vizTab.measures.changes.length === 6", timeout=60_000)
     assert page.evaluate("vizTab.measures.changes[4]") == pytest.approx(moved.tolist(), abs=2e-5)
 

@@ -61,6 +61,8 @@ def test_a_comparison_is_restored_on_another_server(shared, reopened, minilm):
     page.locator(".viz-swap").click()
     page.wait_for_selector(f"{PAINTED}:not([data-painted='{before}'])")
     page.get_by_role("button", name="Show the change", exact=True).click()
+    page.select_option("#viz-statistic", "change")
+    page.select_option("#viz-order", "highest")
     page.wait_for_function("vizTab.changes.most > 0 && vizTab.measures.complete('change')")
     page.wait_for_selector(".viz-map[data-painted*=':change:']")
     other = reopened(page)

@@ -132,10 +132,6 @@ def test_look_up_load_and_run_on_the_page(visit, folder, trace):
     first = page.inner_text(".viz-guess li:first-child bdi")
     expected = predictions(vz.load(folder, device="cpu"), trace)[0]
     assert first == expected.labels[0]
-    page.select_option("[aria-label='Read from which layer']", "1")
-    page.wait_for_selector(".viz-predictions[data-painted$=':1']")
-    early = predictions(vz.load(folder, device="cpu"), trace, state=1)[0]
-    assert page.inner_text(".viz-guess li:first-child bdi") == early.labels[0]
 
 
 def test_a_small_vocabulary_is_listed_whole(grammar):

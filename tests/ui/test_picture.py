@@ -120,16 +120,6 @@ def test_the_prediction_is_in_sight_with_the_picture(shaded):
     fact.wait_for()
     box = fact.bounding_box()
     assert box["y"] + box["height"] < 900
-    depth = opened.page.locator(".viz-predictions .viz-depth tbody td")
-    depth.last.wait_for()
-    states = range(len(trace.layers) + 1)  # after so many blocks
-    known = [vz.analyses.predictions(scene, trace, state=at, n=1)[0] for at in states]
-    assert len({guess.labels[0] for guess in known}) > 1
-    told = [text.split() for text in depth.all_inner_texts()]
-    assert [label for label, _ in told] == [guess.labels[0] for guess in known]
-    np.testing.assert_allclose(
-        [float(share) for _, share in told], [guess.shares[0] for guess in known], atol=6e-5
-    )
 
 
 def test_what_a_head_knows_is_of_its_labels():

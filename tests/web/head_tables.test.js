@@ -1,9 +1,8 @@
-// Tables that the page holds: the one that ships is asked for once, and which table is of a run's model.
+// Tables of heads: the one that ships is asked for once, and what a table says of its texts and of a head.
 
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
-import { TableStatistics, unfit } from "../../assets/web/explore/statistic_source.js";
-import { isShipped, shippedTable, sourceOf, tableName } from "../../assets/web/views/head_tables.js";
+import { shippedTable, spreadOf, tableName } from "../../assets/web/views/head_tables.js";
 
 /** @type {any} */
 const page = globalThis;
@@ -39,7 +38,6 @@ const TABLE = {
     a_to_b: [[null, null]],
   },
 };
-const RUN = { model: "tiny", nLayers: 1, nHeads: 2, weights: "" };
 
 test("the table that ships is asked for once, and again after a fault", async () => {
   answer = () => new Response("broken", { status: 500 });
@@ -48,36 +46,17 @@ test("the table that ships is asked for once, and again after a fault", async ()
   const [table, again] = await Promise.all([shippedTable(), shippedTable()]);
   assert.equal(asked, 2);
   assert.equal(table, again);
-  assert.ok(isShipped(table) && !isShipped(TABLE));
 });
 
-test("a table stands for a run of the same model, shape and kind of weights", () => {
-  assert.equal(unfit(TABLE, RUN), "");
-  for (const other of [{ model: "other" }, { nLayers: 2 }, { nHeads: 3 }, { weights: "untrained" }])
-    assert.match(unfit(TABLE, { ...RUN, ...other }), /^That table is of tiny \(1 layer × 2 heads\), this run of /);
-  assert.match(unfit(TABLE, { ...RUN, weights: "untrained" }), /2 heads, random weights\)\. These statistics are of/);
-  assert.notEqual(unfit({ ...TABLE, about: { ...TABLE.about, untrained: true } }, RUN), "");
-});
-
-test("a table's statistics are those that its texts have, each over the texts", () => {
-  const statistics = new TableStatistics(TABLE);
-  assert.deepEqual(statistics.names(), ["entropy"]);
-  assert.equal(statistics.text("entropy").over, "Mean over the real queries. Averaged over 1 text: mine.csv.");
-  assert.deepEqual(
-    statistics.heads("entropy").map(({ name, value }) => [name, value]),
-    [
-      ["0.0", 1.5],
-      ["0.1", null],
-    ],
-  );
-  assert.equal(statistics.said("entropy", { layer: 0, head: 0 }), "Entropy. Head 0.0: 1.50 over 1 text.");
-  const two = new TableStatistics({ ...TABLE, n_texts: { entropy: 2 } });
-  const both = two.said("entropy", { layer: 0, head: 0 });
-  assert.match(both, /^Entropy\. Head 0\.0: 1\.50 ± 0\.10 over 2 texts; from 1\.40 to 1\.60 in single texts\.$/);
+test("a head is told with its spread over the texts", () => {
+  const said = (n_texts, head) => spreadOf({ ...TABLE, n_texts }, "entropy", { layer: 0, head });
+  assert.equal(said({ entropy: 1 }, 0), "Head 0.0: 1.50 over 1 text.");
+  assert.equal(said({ entropy: 2 }, 0), "Head 0.0: 1.50 ± 0.10 over 2 texts; from 1.40 to 1.60 in single texts.");
+  assert.equal(said({ entropy: 2 }, 1), "Head 0.1: not defined for any of these texts.");
 });
 
 test("a file is named without its folders", () => {
-  assert.equal(sourceOf(TABLE), "mine.csv");
-  assert.equal(sourceOf({ ...TABLE, about: { ...TABLE.about, source: "/tmp/a/b.txt" } }), "b.txt");
+  assert.equal(tableName(TABLE), "mine.csv (1 text, tiny)");
+  assert.equal(tableName({ ...TABLE, about: { ...TABLE.about, source: "/tmp/a/b.txt" } }), "b.txt (1 text, tiny)");
   assert.equal(tableName({ ...TABLE, about: { ...TABLE.about, source: "" } }), "a table (1 text, tiny)");
 });

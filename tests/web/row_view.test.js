@@ -60,31 +60,6 @@ test("a small run's rows and columns are of its whole map", async () => {
   assert.equal(column.cell(column.values, 2), "2.1  query 2 “do” → key 3 “it”: 1.0000");
 });
 
-test("a merged word tells its sub-words", async () => {
-  const row = made({ words: true, query: 2 });
-  await row.fetch(fresh);
-  assert.equal(row.heading(row.chosen), "Where query 1–2 “undo” looks (2.1)");
-  assert.deepEqual(
-    row.parts.map(({ token }) => token),
-    [1, 2],
-  );
-  assert.equal(
-    row.cell(row.values, 0),
-    "2.1  query 1–2 “undo” → key 0 “[CLS]”: 0.1250\n1 “un” → 0 “[CLS]”: 0.1000\n2 “##do” → 0 “[CLS]”: 0.1000",
-  );
-});
-
-test("of a run with hidden tokens the sub-words' numbers are those of the tokens shown", async () => {
-  const lists = { single: { units: [[1], [2], [3]], places: [-1, 0, 1, 2] } };
-  lists.words = { units: [[1, 2], [3]], places: [-1, 0, 0, 1] };
-  const hidden = { ...run, shown: ({ words }) => shown(lists[words ? "words" : "single"]) };
-  hidden.shownRow = async ({ query }) => ({ values: Float32Array.of(0.5, 0.25, query / 8) });
-  const selection = { ...SELECTION, name: "2.1", kept: "hide+words", hide: true, words: true };
-  const row = new RowView(hidden, selection, "looks");
-  await row.fetch(fresh);
-  assert.match(row.cell(row.values, 1), /\n1 “un” → 3 “it”: 0.1250\n2 “##do” → 3 “it”: 0.2500$/);
-});
-
 test("what a row was before a change is told of the row that was asked for, and of no other", async () => {
   const length = 600; // more than come as a whole map
   const units = Object.assign(

@@ -3,7 +3,7 @@
 import { current } from "../core/app_state.js";
 import { button, caption, control, controls, el, onTheme, onWidth, options } from "../core/dom.js";
 import { keep, kept } from "../core/dataset.js";
-import { itemOf, itemsOf, openTable, shippedTable, spreadOf, tableName } from "../views/head_tables.js";
+import { itemOf, itemsOf, shippedTable, spreadOf, tableName } from "../views/head_tables.js";
 import { sentenceOf } from "../core/latest.js";
 import { headName } from "../views/cells.js";
 import { saveRow } from "../views/save_row.js";
@@ -120,7 +120,6 @@ class CorpusTab {
   enter(table, place = null) {
     const before = this.statistic.value || current.selection.noted(STATISTIC) || USUAL;
     this.table = table;
-    openTable.set(table);
     this.comparison.keep(table);
     const titles = Object.entries(table.words).filter(([name]) => table.n_texts[name]);
     this.statistic.replaceChildren(...options(titles.map(([name, { title }]) => [name, title])));

@@ -1,7 +1,7 @@
 // The atlas: every layer and head at once, one small exact map each; click or arrows choose a head, or a set.
 
 import { byRow, CHANGE, largest, makeScale, picture, shrink, topsOf } from "../core/colors.js";
-import { amount, caption, context2d, el, fit, onWidth } from "../core/dom.js";
+import { caption, context2d, el, fit, onWidth } from "../core/dom.js";
 import { Latest, sentenceOf } from "../core/latest.js";
 import { AS_IT_RAN } from "../core/run.js";
 import { headsOf, mapName } from "../core/selection_address.js";
@@ -10,7 +10,6 @@ import { fullHeight, fullScreen } from "../views/full_screen.js";
 import { HeadCells } from "../views/head_cells.js";
 import { atlasSaves } from "./atlas_saves.js";
 import { toggled } from "./head_choice.js";
-import { headNamed, MAP_CHANGE } from "./head_statistics.js";
 import { mapOf } from "./map_changes.js";
 
 /** @import { HeadOrder, HeadStatistics, HeadValue, MapChanges, Selection } from "./types.d.ts" */
@@ -172,8 +171,7 @@ export class Atlas {
   #arrange() {
     const { order, heads } = this;
     this.places = order.heads();
-    const over = order.source.key && `${order.source.key} ${order.statistic}`; // which the labels say
-    const standing = `${this.places.map(({ name }) => name)} ${order.ranked && order.words} ${over}`;
+    const standing = `${this.places.map(({ name }) => name)} ${order.ranked}`;
     if (standing !== this.#standing) {
       this.#standing = standing;
       this.at = new Map(this.places.map(({ name }, at) => [name, at]));
@@ -221,16 +219,10 @@ export class Atlas {
 
   // Describe a head, rank first; for several heads, list them.
   #sentence(/** @type {string} */ name) {
-    const { measures, order } = this;
     const at = this.at.get(name);
     if (at === undefined) return mapName(this.selection.layer, this.selection.head).replace("l", "L");
-    const { table } = order.source;
-    const said = table?.said(order.statistic, headNamed(name)).replace(/\.$/, "") ?? measures.sentence(name);
-    if (!order.ranked) return said;
-    const { title, unit } = order.source.shown.text(order.statistic);
-    const told = table !== null || order.statistic in measures.own || order.statistic === MAP_CHANGE;
-    const value = told ? "" : ` · ${title.toLowerCase()} ${amount(this.places[at].value, 3)} ${unit}`;
-    return `${said}${value} · number ${at + 1} of ${this.places.length}`;
+    const rank = this.order.ranked ? ` · number ${at + 1} of ${this.places.length}` : "";
+    return `${this.measures.sentence(name)}${rank}`;
   }
 }
 

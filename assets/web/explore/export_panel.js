@@ -28,7 +28,6 @@ export class ExportPanel {
   );
   more = saves(TITLE, [
     ["Page (HTML)", "All heads and this map in one file that opens offline", () => this.#file("html")],
-    ["CSV, one row", "Where the chosen query looks, as a table", () => this.#file("csv", true)],
     ["npz", "This map for NumPy", () => this.#file("npz")],
     [ANY, "The whole run: viz_encoder.Trace.load, or viz-encoder serve", () => this.#file("safetensors")],
     ["Copy Python", "Code that computes this map again", () => this.#code()],
@@ -54,8 +53,8 @@ export class ExportPanel {
     }
   }
 
-  #file(/** @type {string} */ kind, row = false) {
-    return fileAt(this.#path(kind, row));
+  #file(/** @type {string} */ kind) {
+    return fileAt(this.#path(kind));
   }
 
   async #drawn(/** @type {"PNG" | "SVG"} */ kind) {
@@ -68,12 +67,11 @@ export class ExportPanel {
     return { blob, name: `${stem}.${kind.toLowerCase()}` };
   }
 
-  #path(/** @type {string} */ kind, row = false) {
-    const signed = row || !this.#run ? "" : this.map.signed?.file(kind);
+  #path(/** @type {string} */ kind) {
+    const signed = this.map.signed?.file(kind);
     if (signed && this.#run) return this.#run.url(signed);
     const { layer, head, query, hide, renorm, words, scale } = this.selection;
-    const page = kind === "html"; // which opens on what is chosen here
-    const more = { ...(row || page ? { query } : {}), ...(page ? { scale } : {}) };
+    const more = kind === "html" ? { query, scale } : {}; // it opens on what is chosen here
     const asked = { layer, head, hide_special: hide, renormalize: renorm, words, ...more };
     const texts = Object.entries(asked).map(([name, value]) => [name, String(value)]);
     return `${this.#run?.url(`take/${kind}`)}?${new URLSearchParams(texts)}`;

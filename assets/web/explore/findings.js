@@ -222,8 +222,7 @@ export function sentence({ layer, head, weight, ratio, was, removed }, query, ke
     const as = removed && isSame(weight - was) ? ", as before" : ` (was ${rounded(was)}, ${changeSaid(weight - was)})`;
     return [`${name}: `, from, " gives ", to, ` ${rounded(weight)} of its attention${over}${as}${adds}`];
   }
-  const verb = ratio != null && ratio >= 2 && weight >= 0.1 ? "links" : "gives";
-  if (verb === "links")
+  if (ratio != null && ratio >= 2 && weight >= 0.1)
     return [`${name} links `, from, " to ", to, `: ${rounded(weight)} of its attention${over}${times}${adds}`];
   return [`${name}: `, from, " gives ", to, ` ${rounded(weight)} of its attention${over}${times}${adds}`];
 }

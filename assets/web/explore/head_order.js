@@ -8,7 +8,6 @@ import { isRole } from "./head_roles.js";
 import { MAP_CHANGE, rank } from "./head_statistics.js";
 import { strongest } from "./pair_links.js";
 import { pairAsked } from "./pair_search.js";
-import { StatisticSource } from "./statistic_source.js";
 
 /** @import { AskedPair, HeadStatistics, PairLinksView, Selection, Test } from "./types.d.ts" */
 
@@ -50,13 +49,12 @@ export class HeadOrder extends Emitter {
     this.pair = pair;
     this.selection = selection;
     this.measures = measures;
-    this.source = new StatisticSource(selection, measures, () => this.#learn());
     /** @type {(label: string, node: HTMLElement) => HTMLElement} */
     const control = (label, node) => el("label", { class: "viz-control" }, el("span", {}, label), node);
     this.node = el(
       "div",
       { class: "viz-order" },
-      ...[control("Statistic", this.choice), control("Over", this.source.choice), control("Order", this.direction)],
+      ...[control("Statistic", this.choice), control("Order", this.direction)],
       this.what,
       control("Find heads", this.find),
       ...[
@@ -88,26 +86,13 @@ export class HeadOrder extends Emitter {
   }
 
   get ranked() {
-    return this.asked && this.source.shown.complete(this.statistic);
-  }
-
-  // Such as "entropy, highest first".
-  get words() {
-    const { title } = this.source.shown.text(this.statistic);
-    return `${title[0].toLowerCase()}${title.slice(1)}, ${this.lowest ? "lowest" : "highest"} first`;
+    return this.asked && this.measures.complete(this.statistic);
   }
 
   // All heads in displayed order, row by row.
   heads() {
-    const heads = this.source.shown.heads(this.statistic);
+    const heads = this.measures.heads(this.statistic);
     return this.ranked ? rank(heads, this.lowest) : heads;
-  }
-
-  // Look at a statistic in an order, as if chosen by hand.
-  show(/** @type {string} */ statistic, /** @type {string} */ direction) {
-    if (!this.source.shown.names().includes(statistic)) this.source.choose("");
-    [this.choice.value, this.direction.value] = [statistic, direction];
-    this.#chosen();
   }
 
   #chosen() {
@@ -119,22 +104,19 @@ export class HeadOrder extends Emitter {
 
   #learn() {
     const { measures } = this;
-    this.source.follow();
     this.#options();
     if (this.statistic === MAP_CHANGE && measures.comparable.maps && !measures.fault) measures.compare();
     this.#search();
   }
 
-  // The statistics that can be chosen now; at first that of the link.
+  // The statistics that can be chosen now, and that of the link where it is one of them.
   #options() {
-    const { shown, key } = this.source;
-    const names = shown.names();
-    const listed = `${key} ${names}`;
-    if (listed === this.#names) return;
-    const before = this.#names.startsWith(`${key} `) ? this.statistic : this.selection.stat;
-    this.choice.replaceChildren(...options(names.map((name) => [name, shown.text(name).title])));
-    this.choice.value = names.includes(before) ? before : names[0];
-    this.#names = listed;
+    const { measures, selection } = this;
+    const names = measures.names();
+    if (String(names) === this.#names) return;
+    this.choice.replaceChildren(...options(names.map((name) => [name, measures.text(name).title])));
+    this.choice.value = names.includes(selection.stat) ? selection.stat : names[0];
+    this.#names = String(names);
   }
 
   // Heads that match the search, once everything it needs is known.
@@ -153,7 +135,7 @@ export class HeadOrder extends Emitter {
     const fault = asked ? ("fault" in asked ? asked.fault : this.#missing(asked.tests)) : "";
     this.#told = fault ? [fault] : [];
     if (asked && !("fault" in asked) && !fault) {
-      const heads = this.source.shown.heads(this.statistic);
+      const heads = measures.heads(this.statistic);
       const { found, says } = matching(asked, heads, (name, { layer, head }) => measures.value(name, layer, head));
       this.matched = new Set(found.map(({ name }) => name));
       const { hide, renorm } = measures.kept;
@@ -241,10 +223,9 @@ export class HeadOrder extends Emitter {
 
   // What the statistic is, and over what.
   #explain() {
-    const { shown, table } = this.source;
-    const { meaning, unit, edge, over, most } = shown.text(this.statistic);
+    const { meaning, unit, edge, over, most } = this.measures.text(this.statistic);
     const limit = most === 1 ? "" : `In this run at most ${amount(most, 2)} ${unit}.`;
-    const apart = this.measures.kept.words && !table ? "Over tokens; sub-words are not merged." : "";
+    const apart = this.measures.kept.words ? "Over tokens; sub-words are not merged." : "";
     const said = [`${meaning[0].toUpperCase()}${meaning.slice(1)}.`, over, limit, edge, apart];
     this.what.textContent = said.filter(Boolean).join(" ");
   }
@@ -253,8 +234,7 @@ export class HeadOrder extends Emitter {
     this.#explain();
     const failed = this.statistic === MAP_CHANGE ? this.measures.fault : "";
     const order = failed || (this.asked && !this.ranked ? `Ordering ${this.#progress(this.statistic)}` : "");
-    const more = [this.source.fault, order].filter(Boolean).map((text) => ` ${text}`);
-    write(this.said, [...(this.#told.length ? this.#told : [HINT]), ...more], ({ layer, head }) =>
+    write(this.said, [...(this.#told.length ? this.#told : [HINT]), order && ` ${order}`], ({ layer, head }) =>
       this.selection.set({ layer, head }),
     );
     this.tell();

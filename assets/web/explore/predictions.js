@@ -1,8 +1,7 @@
-// Predictions of the model's heads for the run: at the output and after each layer.
+// Predictions of the model's heads for the run.
 
-import { button, caption, control, controls, el, number, options, status } from "../core/dom.js";
+import { button, caption, el, number, options, status } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
-import { afterBlocks } from "../core/states.js";
 import { quoted } from "../core/token_names.js";
 
 /** @import { Selection } from "./types.d.ts" */
@@ -15,23 +14,19 @@ import { quoted } from "../core/token_names.js";
 };
 const MOST_TOKENS = 200;
 const WRITE_MASK = "Write [MASK] in the text where the model should guess (some tokenizers spell it <mask>).";
-const TRAINED =
-  "Most likely after each block. The prediction head was trained on the output only; earlier rows show how close they " +
-  "already are to its answer.";
 
 export class Predictions {
   #latest = new Latest((sentence) => this.fault.replaceChildren(sentence));
   /** @type {Run | null} */ #run = null;
   answer = ""; // the likeliest label of the whole input, or at [MASK]; as shown among the facts
   title = el("summary");
-  layer = el("select", { "aria-label": "Read from which layer", onchange: () => this.#load() });
   task = el("select", { "aria-label": "Prediction head", onchange: () => this.#load() });
   body = el("div", { class: "viz-guesses" });
   fault = status();
   node = el(
     "details",
-    { class: "viz-predictions viz-folded", hidden: true, "aria-label": "Predictions", ontoggle: () => this.#load() },
-    ...[this.title, controls(control("Read from layer", this.layer), this.task), this.fault, this.body],
+    { class: "viz-predictions viz-folded", hidden: true, "aria-label": "Predictions" },
+    ...[this.title, this.task, this.fault, this.body],
   );
 
   constructor(/** @type {Selection} */ selection) {
@@ -42,14 +37,6 @@ export class Predictions {
     this.#run = run;
     this.node.hidden = !run.tasks.length;
     if (this.node.hidden) return;
-    this.layer.replaceChildren(
-      ...options([
-        ["", "the output"],
-        ...states(run)
-          .map((at) => /** @type {const} */ ([at, afterBlocks(at)]))
-          .reverse(),
-      ]),
-    );
     this.task.replaceChildren(...options(run.tasks.map((task) => [task, TITLES[task]])));
     this.task.hidden = run.tasks.length < 2;
     await this.#load();
@@ -57,20 +44,17 @@ export class Predictions {
 
   async #load() {
     const run = this.#run;
-    const [task, layer] = [this.task.value, this.layer.value];
+    const task = this.task.value;
     if (!run?.tasks.length) return;
     await this.#latest.run(async (fresh) => {
-      const guesses = await fresh(run.predictions(task, layer === "" ? "" : Number(layer)));
+      const guesses = await fresh(run.predictions(task, ""));
       const each = task === "tokens" || task === "replaced";
-      if (layer === "" && !each && guesses.length) this.answer = answered(run, guesses[0]);
+      if (!each && guesses.length) this.answer = answered(run, guesses[0]);
       const said = each || !guesses.length ? "" : `: ${likeliest(guesses[0])}`;
       this.title.textContent = `${TITLES[task]}${said}`;
       this.fault.textContent = guesses.length ? "" : WRITE_MASK;
       this.body.replaceChildren(...(each ? this.#table(run, guesses) : guesses.map((guess) => this.#card(run, guess))));
-      this.node.dataset.painted = `${run.key}:${task}:${layer}`;
-      if (each || !guesses.length || !this.node.open) return;
-      const known = await fresh(Promise.all(states(run).map((state) => run.predictions(task, state))));
-      this.body.append(depth(run, guesses, known));
+      this.node.dataset.painted = `${run.key}:${task}`;
     });
   }
 
@@ -122,17 +106,5 @@ function bar(/** @type {string} */ label, /** @type {number} */ share, /** @type
   );
 }
 
-// The likeliest label after each layer, so that one sees where the answer forms.
-function depth(/** @type {Run} */ run, /** @type {Prediction[]} */ guesses, /** @type {Prediction[][]} */ known) {
-  const places = guesses.map(({ token }) => el("th", {}, token === null ? "label" : run.named(token)));
-  const rows = known.map((found, state) =>
-    el("tr", {}, el("th", {}, afterBlocks(state)), ...found.map((guess) => cell(guess, 0))),
-  );
-  const head = el("thead", {}, el("tr", {}, el("th", {}, "Read from layer"), ...places));
-  return el("div", { class: "viz-depth" }, caption(TRAINED), el("table", {}, head, el("tbody", {}, ...rows)));
-}
-
 /** @type {(guess: Prediction, at: number) => HTMLElement} */
 const cell = ({ labels, shares }, at) => el("td", {}, el("bdi", {}, labels[at]), ` ${number(shares[at])}`);
-
-const states = (/** @type {Run} */ run) => Array.from({ length: run.nLayers + 1 }, (_, at) => at);

@@ -6,11 +6,11 @@ import { button, el } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { Run } from "../core/run.js";
 import { json } from "../core/server.js";
-import { comparable, MAP_CHANGE } from "./head_statistics.js";
+import { comparable } from "./head_statistics.js";
 import { compare, earlierOf, notedReference, noteReference, offered, unshared } from "./reference_words.js";
 
 /** @import { Earlier } from "./reference_words.js" */
-/** @import { HeadOrder, HeadStatistics, Selection } from "./types.d.ts" */
+/** @import { HeadStatistics, PairLinksView, Selection } from "./types.d.ts" */
 
 const MOST_RUNS = 20; // that are offered beside the shown one
 const WITHOUT = "the run without the change";
@@ -33,22 +33,21 @@ export class Reference {
   #given = null;
   /** @type {Map<string, Earlier>} */ #runs = earlierRuns(); // made or opened in this window, by their keys
   /** @type {Record<string, string> | null} */ #linked; // the reference of the link, until it is here
-  /** @type {[statistic: string, order: string]} */ #before = ["entropy", "layer"]; // of the atlas
-  change = button("Show the change", () => this.#turn(!this.selection.change), {
+  change = button("Show the change", () => this.selection.set({ change: !this.selection.change }), {
     class: "viz-small viz-pressed",
-    title: "Draw the map as now − before, and list first the heads that changed most",
+    title: "Draw the maps as now − before",
   });
   said = el("p", { class: "viz-caption viz-reference-said", role: "status", hidden: true });
 
-  /** @param {Selection} selection @param {HeadStatistics} measures @param {HeadOrder} order */
-  constructor(selection, measures, order) {
+  /** @param {Selection} selection @param {HeadStatistics} measures @param {PairLinksView} pair */
+  constructor(selection, measures, pair) {
     this.selection = selection;
     this.measures = measures;
-    this.order = order;
+    this.pair = pair;
     this.#linked = notedReference(selection);
     measures.on(() => this.#sync());
-    order.pair.on(() => this.#sync());
-    selection.on((changed) => changed.has("measure") && this.#sync());
+    pair.on(() => this.#sync());
+    selection.on((changed) => (changed.has("measure") || changed.has("change")) && this.#sync());
     this.#sync();
   }
 
@@ -135,7 +134,6 @@ export class Reference {
           this.#remember(run);
           this.#awaited = run.key;
           this.measures.keep(run);
-          this.#ordered();
         },
         { tell },
       )
@@ -155,12 +153,6 @@ export class Reference {
     if (run.key === this.selection.opened) this.#open(linked);
   }
 
-  // The atlas stands as the link has it, where that is by a change.
-  #ordered() {
-    const { stat, order } = this.selection;
-    if (stat !== this.order.statistic && this.measures.names().includes(stat)) this.order.show(stat, order);
-  }
-
   #remember(/** @type {Run} */ run) {
     if ([...this.#runs.keys()].at(-1) === run.key) return;
     this.#runs.delete(run.key);
@@ -168,16 +160,6 @@ export class Reference {
     const [oldest] = this.#runs.keys();
     if (this.#runs.size > MOST_RUNS + 1) this.#runs.delete(oldest);
     keep(KEPT, JSON.stringify([...this.#runs.values()]));
-  }
-
-  // The heads stand as they did before, once the change is shown no more.
-  #turn(/** @type {boolean} */ on) {
-    const { selection, order } = this;
-    if (on) this.#before = [order.statistic, order.direction.value];
-    selection.set({ change: on });
-    if (on) order.show(MAP_CHANGE, "highest");
-    else if (order.statistic === MAP_CHANGE) order.show(...this.#before);
-    this.#sync();
   }
 
   #sync() {
@@ -197,7 +179,7 @@ export class Reference {
   // What differs, and why no answer is told against it.
   #said(/** @type {Run} */ shown, /** @type {Run} */ run) {
     const { maps, why } = this.measures.comparable;
-    const compared = maps ? compare(shown, run, this.order.pair.alignment(shown, run)) : why;
+    const compared = maps ? compare(shown, run, this.pair.alignment(shown, run)) : why;
     return [compared, unshared(shown, run)].filter(Boolean).join(" ");
   }
 }

@@ -12,12 +12,9 @@ import { mapPart, WHOLE } from "./tiles.js";
 
 /** @typedef {"looks" | "who"} Direction where a token looks, or who looks at it */
 
-const PARTS = 16;
-
 export class RowView {
   /** @type {Float32Array | null} */ values = null;
   /** @type {Float32Array | null} */ whole = null; // the whole map, where it is small
-  /** @type {{ token: number, values: Float32Array }[] | null} */ parts = null; // of the chosen word's sub-words
   /** @type {Float32Array | null} */ was = null; // the same, before the changes that were made to the run
   /** @type {Float32Array | null} */ wholeWas = null;
   fault = "";
@@ -42,8 +39,8 @@ export class RowView {
   async fetch(fresh, plainOf = async () => null) {
     const { run, selection, units } = this;
     if (units.length && units.length <= WHOLE) this.whole = (await fresh(mapPart(run, selection))).values;
-    const asked = [this.valuesOf(this.token, fresh.signal), this.#fetchParts(), this.#fetchBefore(fresh, plainOf)];
-    [this.values, this.parts] = /** @type {any} */ (await fresh(Promise.all(asked)));
+    const before = this.#fetchBefore(fresh, plainOf);
+    [this.values] = await fresh(Promise.all([this.valuesOf(this.token, fresh.signal), before]));
   }
 
   // The row of the unchanged run, if every token kept its position.
@@ -80,14 +77,6 @@ export class RowView {
     return Float32Array.from({ length: n }, (_, query) => whole[query * n + unit]);
   }
 
-  // If subwords are merged, fetch those of the chosen word, for the chips' labels.
-  async #fetchParts() {
-    if (!this.selection.words) return null;
-    const { tokens } = this.units[this.chosen] ?? { tokens: [this.token] };
-    const each = await Promise.all(tokens.map((token) => this.#ask({ ...this.selection, words: false }, token)));
-    return tokens.map((token, at) => ({ token, values: each[at].values }));
-  }
-
   /** @type {(view: MapView, token: number, signal?: AbortSignal, run?: Run) => Promise<Numbers>} */
   #ask(view, token, signal, run = this.run) {
     const { who } = this;
@@ -116,7 +105,7 @@ export class RowView {
   cell(values, unit) {
     const [query, key] = this.who ? [unit, this.chosen] : [this.chosen, unit];
     const pair = `${this.named(query, "query")} → ${this.named(key, "key")}`;
-    return `${this.name}  ${pair}: ${number(values[unit])}${this.#partsOf(unit)}`;
+    return `${this.name}  ${pair}: ${number(values[unit])}`;
   }
 
   /** The strongest of what is shown. @type {(unit: number, values: Float32Array) => string} */
@@ -131,21 +120,6 @@ export class RowView {
     const verb = this.who ? "is looked at most by" : "looks most at";
     const [now, before] = [listed(values), was ? listed(was) : ""];
     return `${this.named(unit)} ${verb} ${now}${before && before !== now ? `; was ${before}` : ""}`;
-  }
-
-  // The exact numbers of the sub-words that meet in a chip, where one of the two words has several.
-  #partsOf(/** @type {number} */ unit) {
-    const { run, parts, selection } = this;
-    const { tokens } = this.units[unit];
-    if (!parts || tokens.length * parts.length === 1) return "";
-    const { places } = run.shown({ hide: selection.hide, words: false });
-    const lines = parts.flatMap(({ token, values }) =>
-      tokens.map((other) => {
-        const [query, key] = this.who ? [other, token] : [token, other];
-        return `\n${run.named(query)} → ${run.named(key)}: ${number(values[places[other]])}`;
-      }),
-    );
-    return lines.slice(0, PARTS).join("");
   }
 }
 

@@ -56,7 +56,7 @@ class ExploreTab extends TabShell {
   source = new InputView(this.selection, this.#say);
   lines = new LinesView(this.selection, this.#say);
   predictions = new Predictions(this.selection);
-  reference = new Reference(this.selection, this.measures, this.order);
+  reference = new Reference(this.selection, this.measures, this.pair);
   explained = new Explained(this.selection, this.pair, this.reference, this.#expect);
   plane = new HeadsPlane(this.selection, this.pair, this.measures, this.explained);
   texts = new OverTexts(this.selection);
@@ -210,8 +210,7 @@ class ExploreTab extends TabShell {
       title: proof?.sentence ?? "",
     };
     const { answer } = this.predictions;
-    if (answer)
-      facts.splice(1, 0, [answer, "What the model predicts; the other labels, and those after each block, are below"]);
+    if (answer) facts.splice(1, 0, [answer, "What the model predicts; the other labels are below"]);
     this.facts.replaceChildren(
       ...facts.map(([text, title]) => el("span", { class: "viz-fact", title }, text)),
       el("span", badge, ...verdict(proof)),

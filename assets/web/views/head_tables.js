@@ -1,33 +1,19 @@
-// Tables of heads over many texts that the page holds: the one that ships, and the one that is open.
+// Tables of heads over many texts: the one that ships, and what a table says of a head.
 
 import { counted } from "../core/dom.js";
-import { Held } from "../core/emitter.js";
 import { json } from "../core/server.js";
-
-/** The table that a person looks at. @type {Held<HeadTable>} */
-export const openTable = new Held();
 
 /** @type {Promise<HeadTable> | null} */
 let asked = null;
-/** @type {HeadTable | null} */
-let shipped = null;
 
 /** The table that ships, asked for once. @returns {Promise<HeadTable>} */
 export function shippedTable() {
-  asked ??= json("viz/corpus/example").then(
-    (table) => {
-      shipped = table;
-      return table;
-    },
-    (fault) => {
-      asked = null; // so that it can be asked for again
-      throw fault;
-    },
-  );
+  asked ??= json("viz/corpus/example").catch((fault) => {
+    asked = null; // so that it can be asked for again
+    throw fault;
+  });
   return /** @type {Promise<HeadTable>} */ (asked);
 }
-
-export const isShipped = (/** @type {HeadTable} */ table) => table === shipped;
 
 /** Unit of a table's items. */
 export const itemOf = (/** @type {HeadTable} */ { about }) => (about.kind === "image" ? "picture" : "text");
@@ -36,7 +22,7 @@ export const itemOf = (/** @type {HeadTable} */ { about }) => (about.kind === "i
 export const itemsOf = (table, n) => counted(n, itemOf(table));
 
 /** Source of the texts; a file by its name alone. */
-export const sourceOf = (/** @type {HeadTable} */ { about: { source } }) => source.split(/[\\/]/).pop() || "a table";
+const sourceOf = (/** @type {HeadTable} */ { about: { source } }) => source.split(/[\\/]/).pop() || "a table";
 
 export const tableName = (/** @type {HeadTable} */ table) =>
   `${sourceOf(table)} (${itemsOf(table, table.counts[0])}, ${table.about.model})`;
