@@ -122,7 +122,7 @@ export class InputView {
   // Bring it up to date; a row that is on its way already is not asked for again.
   load() {
     const wanted = this.run && new RowView(this.run, this.selection, this.#direction);
-    this.heads.load(this.#direction);
+    this.heads.load();
     if (!wanted) return this.#loading;
     if (this.#wanted?.asked === wanted.asked) {
       this.#wanted.selection = wanted.selection;
@@ -178,7 +178,7 @@ export class InputView {
       this.arcs.draw(null, chosen);
     }
     this.told.textContent = values ? shown.sentence(chosen, values) : shown.fault;
-    this.heads.draw(this.#direction);
+    this.heads.draw();
   }
 
   get row() {

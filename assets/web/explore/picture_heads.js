@@ -8,7 +8,7 @@ import { HeadCells } from "../views/head_cells.js";
 import { overlay } from "../views/patch_canvas.js";
 import { scaleOf } from "../views/shading.js";
 
-/** @import { Direction, Selection } from "./types.d.ts" */
+/** @import { Selection } from "./types.d.ts" */
 
 const MOST = 132; // pixels a side
 const PHONE = 900; // pixels of a window in which they are folded at first
@@ -25,7 +25,6 @@ export class PictureHeads {
   #of = ""; // which run and query they are of, and what is kept
   #kept = { hide: false, renorm: false }; // how those rows are shown
   #seen = false; // whether the heads came into sight
-  /** @type {Direction} */ #direction = "looks";
   heads = el("div", { role: "group", "aria-label": "All layers and heads" });
   caption = el("p", { class: "viz-caption" });
   node = el(
@@ -44,7 +43,7 @@ export class PictureHeads {
     onWidth(this.node, () => this.draw());
     onSight(this.heads, (seen) => {
       this.#seen = seen;
-      if (seen) this.load(this.#direction);
+      if (seen) this.load();
     });
   }
 
@@ -61,11 +60,10 @@ export class PictureHeads {
 
   // The chosen layer first; the others only once they are in sight, one after the other. What is here already is
   // not asked for again, and the answer to an older query is dropped.
-  load(/** @type {Direction} */ direction) {
+  load() {
     const run = this.#run;
     const { layer: chosen, query, hide, renorm } = this.selection;
     const kept = { hide, renorm, words: false };
-    this.#direction = direction;
     if (!run?.grid) return;
     const of = `${run.key}:${hide}:${renorm}:${query}`;
     const all = Array.from({ length: run.nLayers }, (_, at) => at);
@@ -93,13 +91,11 @@ export class PictureHeads {
   }
 
   // Draw for the query that the numbers belong to, even if another was chosen since.
-  draw(direction = this.#direction) {
+  draw() {
     const run = this.#run;
-    this.#direction = direction;
     if (!run?.grid || !this.#of) return;
-    const turned = " (also while the picture beside them shows who looks at a key)";
     const query = Number(this.#of.split(":").at(-1));
-    const looks = `where query ${run.named(query)} looks${direction === "who" ? turned : ""}`;
+    const looks = `where query ${run.named(query)} looks`;
     const tint = `Each is shaded by its own attention weights${this.#fixed ? "" : ", up to its largest on a patch"}`;
     const hidden = this.#kept.hide ? " Special tokens are hidden." : "";
     const divided = this.#kept.renorm ? " Rows are divided by their sums over the tokens shown." : "";
