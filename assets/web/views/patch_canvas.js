@@ -119,7 +119,7 @@ export function patchAt(x, y, patch, { rows, cols }) {
 /** The patch that a key leads to: none leaves its row or column at an edge, but up from the first row
  * gives -1. From outside the picture, where `at` is negative, every key leads to the first patch.
  * @type {(key: string, at: number, size: Size) => number | null} */
-function moved(key, at, { rows, cols }) {
+export function moved(key, at, { rows, cols }) {
   const [row, col] = [Math.floor(at / cols), at % cols];
   const to = key === "Enter" || key === " " ? [row, col] : walked(key, [row, col], rows, cols);
   if (!to || at < 0) return to && 0;
