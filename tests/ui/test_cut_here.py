@@ -283,12 +283,12 @@ def test_a_fault_is_said_where_it_was_asked_for_and_nothing_changes(animal):
     opened = animal(layer=3, head=1, query=IT, key=ANIMAL)
     page = ready(opened)
     refused = {"status": 422, "json": {"message": "That cannot be done."}}
-    page.route("**/whatif/changed", lambda route: route.fulfill(**refused))
+    page.route("**/whatif/changed*", lambda route: route.fulfill(**refused))
     key = page.evaluate("vizTab.run.key")
     page.click("[data-cut=remove]")
     page.wait_for_selector(".viz-cut-told >> text=That cannot be done.")
     assert page.evaluate("vizTab.run.key") == key and page.is_hidden(".viz-changed")
-    page.unroute("**/whatif/changed")
+    page.unroute("**/whatif/changed*")
     changed(page, "[data-cut=remove]")
     assert page.inner_text(".viz-cut-told") == ""
     opened.faults[:] = [fault for fault in opened.faults if "422" not in fault]

@@ -81,5 +81,5 @@ def test_a_compared_cell_of_what_is_kept(client, keys, traces):
 @pytest.mark.parametrize("api", ["/pair", "/compared"])
 def test_what_is_no_switch_is_said(client, keys, api):
     first = (keys[0], 5, 2) if api == "/pair" else (*keys, 5, 2)
-    with pytest.raises(AppError, match="give true or false"):
+    with pytest.raises(AppError, match="it must be True or False"):
         client.predict(*first, "yes please", api_name=api)

@@ -10,7 +10,7 @@ import viz_encoder as vz
 from tests.ui.reruns import entry_of
 from tests.ui.texts import SENTENCES
 from viz_encoder.analyses.findings import findings
-from viz_encoder.ui.tabs.explore.plain_results import plain_findings
+from viz_encoder.ui.tabs.explore.plain_findings import plain_findings
 
 store = import_module("viz_encoder.ui.state.store")
 TEXT = SENTENCES[0]

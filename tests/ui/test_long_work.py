@@ -8,6 +8,7 @@ import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
+import gradio as gr
 import httpx
 import pytest
 from fastapi import FastAPI
@@ -24,13 +25,14 @@ from viz_encoder.ui.state.limits import LOCAL, PUBLIC
 from viz_encoder.ui.state.models import Models
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.state.store import TraceStore
-from viz_encoder.ui.tabs.explore import effect_endpoints as whatif
+from viz_encoder.ui.tabs.explore import endpoints as whatif
 from viz_encoder.ui.tabs.explore import routes as attention_routes
 from viz_encoder.ui.tabs.masks.tab import zoo_audit
 from viz_encoder.ui.tabs.vectors import endpoints, set_items, set_runs
 from viz_encoder.ui.tabs.vectors.set_items import given_items
 from viz_encoder.ui.wire.bytes import download
 from viz_encoder.ui.wire.concurrency import Line, Places, fair_turn, json_lines
+from viz_encoder.ui.wire.endpoints import bound
 from viz_encoder.ui.wire.watch import SenderLeft, WorkWatch
 
 MODEL = "all-MiniLM-L6-v2"
@@ -171,9 +173,9 @@ LATE = "over 0 seconds, the limit for one job on this server; nothing was kept"
 @pytest.mark.parametrize(
     "work",
     [
-        whatif.flips,
-        whatif.head_effects,
-        whatif.token_effects,
+        lambda runner, key: bound(runner, whatif.flips)(key),
+        lambda runner, key: bound(runner, whatif.head_effects)(key),
+        lambda runner, key: bound(runner, whatif.token_effects)(key),
         lambda runner, key: whatif.patch_effects(runner, key, "the key to the cabinet [MASK] old"),
         lambda runner, _: zoo_audit(runner, "A1-multihead", seed=77),
         lambda runner, _: endpoints.attention_pooling(runner, seeds=1, steps=1),
@@ -182,7 +184,7 @@ LATE = "over 0 seconds, the limit for one job on this server; nothing was kept"
     ids=["flips", "heads", "tokens", "patch", "audit", "training", "set"],
 )
 def test_every_piece_of_long_work_ends_at_the_deadline(hurried, work):
-    with pytest.raises(TooLong, match=LATE):
+    with pytest.raises((TooLong, gr.Error), match=LATE):
         work(*hurried)
 
 

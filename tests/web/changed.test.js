@@ -110,8 +110,8 @@ test("one request at a time: what is asked meanwhile goes on from what was asked
   assert.deepEqual(
     asked.map(({ url, changes, signal }) => [url, changes, signal.aborted]),
     [
-      ["http://here/viz/run/plain/whatif/changed", ["h3.1"], true],
-      ["http://here/viz/run/plain/whatif/changed", ["h3.1", "t2"], false],
+      ["http://here/viz/run/plain/whatif/changed?told=1", ["h3.1"], true],
+      ["http://here/viz/run/plain/whatif/changed?told=1", ["h3.1", "t2"], false],
     ],
   );
   asked[1].answer();

@@ -1,4 +1,4 @@
-"""Places: heavy work for pages, a few at a time, none for a page that has gone; its progress."""
+"""Routes of work: in its turn, while somebody waits for it, or with its progress told."""
 
 import asyncio
 import contextlib
@@ -9,21 +9,25 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
+import numpy as np
 from fastapi import Request, Response
 from fastapi.responses import StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
 from viz_encoder.errors import VizEncoderError
 from viz_encoder.ui.state.limits import LOCAL, Limits, require_time
+from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.clients import client_of
 from viz_encoder.ui.wire.errors import NO_MEMORY
 
 GIVEN_UP = 499  # nobody reads it
 UNHELD = {"cache-control": "no-store", "x-accel-buffering": "no"}
 Plain = dict[str, Any]  # for JSON
+POLL_SECONDS = 0.1  # between two looks at whether it is still wanted
+R = TypeVar("R")
 
 
 class Places:
@@ -45,17 +49,30 @@ class Places:
         try:
             if await request.is_disconnected():
                 return Response(status_code=GIVEN_UP)
-            return await run_in_threadpool(work)
+            return answered(await run_in_threadpool(work))
         finally:
             line.leave()
 
-    def __call__(self, work: Callable[..., Response]) -> Callable[..., Awaitable[Response]]:
+    def __call__(self, work: Callable[..., Any]) -> Callable[..., Awaitable[Response]]:
         """A route that does this work in its turn."""
 
         async def route(request: Request, **given: Any) -> Response:
             return await self.answer(request, partial(work, **given))
 
         return _as_route(route, work)
+
+    def but_for(self, name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """Like the decorator itself, but work that is given this waits for no turn."""
+
+        def made(work: Callable[..., Any]) -> Callable[..., Awaitable[Response]]:
+            async def route(request: Request, **given: Any) -> Response:
+                if given[name] is None:
+                    return await self.answer(request, partial(work, **given))
+                return answered(await run_in_threadpool(partial(work, **given)))
+
+            return _as_route(route, work)
+
+        return made
 
     def lines(self, work: Callable[..., Plain]) -> Callable[..., Awaitable[Response]]:
         """A route of what this work finds, in lines of JSON; `tell` is told how much is done."""
@@ -72,15 +89,56 @@ class Places:
         return self._lines.setdefault(asyncio.get_running_loop(), Line(self._at_once))
 
 
-def _as_route(
-    route: Callable[..., Awaitable[Response]], work: Callable[..., Any]
-) -> Callable[..., Awaitable[Response]]:
-    """Named as the work is, and taking what it takes."""
+def answered(found: Any) -> Response:
+    """An answer as it is; numbers as bytes, anything else as JSON."""
+    if isinstance(found, Response):
+        return found
+    return answers.array(found) if isinstance(found, np.ndarray) else answers.plain(found)
+
+
+def at_once(work: Callable[..., Any]) -> Callable[..., Response]:
+    """A route of work that takes a moment."""
+
+    def route(request: Request, **given: Any) -> Response:
+        return answered(work(**given))
+
+    return _as_route(route, work)
+
+
+def while_wanted(work: Callable[..., Any]) -> Callable[..., Awaitable[Response]]:
+    """A route of work that stops where it tells of its progress once the client has gone."""
+
+    async def route(request: Request, **given: Any) -> Response:
+        gone = threading.Event()
+
+        def tell(share: float) -> None:
+            if gone.is_set():
+                raise Stopped
+
+        def run() -> Response:
+            try:
+                return answered(work(**given, tell=tell))
+            except Stopped:
+                return Response(status_code=GIVEN_UP)
+
+        working = asyncio.ensure_future(run_in_threadpool(run))
+        while not working.done():
+            await asyncio.wait([working], timeout=POLL_SECONDS)
+            if await request.is_disconnected():
+                gone.set()
+        return await working
+
+    return _as_route(route, work)
+
+
+def _as_route(route: Callable[..., R], work: Callable[..., Any]) -> Callable[..., R]:
+    """Named as the work is, and taking what it takes; `work` is what a named endpoint calls."""
     own = inspect.signature(work).parameters.values()
     request = inspect.Parameter("request", inspect.Parameter.KEYWORD_ONLY, annotation=Request)
     taken = [*(each for each in own if each.name != "tell"), request]
     route.__signature__ = inspect.Signature(taken)  # type: ignore[attr-defined]
     route.__name__, route.__doc__ = work.__name__, work.__doc__
+    route.work = work  # type: ignore[attr-defined]
     return route
 
 

@@ -1,24 +1,31 @@
-"""Named endpoints, for gradio_client and plain HTTP: functions of the runner and what was sent."""
+"""Named endpoints, for gradio_client and plain HTTP: routes, or functions of the runner."""
 
 import base64
 import inspect
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from functools import wraps
 from typing import Any
 
 import gradio as gr
+import numpy as np
+from fastapi import Request
+from fastapi.params import Depends
 from gradio.events import api
 
 from viz_encoder.arguments import read_argument
 from viz_encoder.errors import InputError, VizEncoderError
 from viz_encoder.ui.state.runner import Runner
+from viz_encoder.ui.wire.arguments import Runs
+from viz_encoder.ui.wire.bytes import finite
 from viz_encoder.ui.wire.errors import NO_MEMORY
+from viz_encoder.ui.wire.watch import watched
 
 UNFORESEEN = "That failed; the server's log says why. Try another input."
 LONGEST = 300  # characters of a sentence in the log
 log = logging.getLogger(__name__)
 Endpoint = Callable[..., Any]
+NAMES = {"run": "key", "key": "token"}  # in an address, and here
 
 
 def in_queue(name: str) -> Callable[[Endpoint], Endpoint]:
@@ -50,13 +57,24 @@ def add_endpoints(
 
 
 def bound(runner: Runner, function: Endpoint) -> Endpoint:
-    """The function without its runner; a fault is the sentence that a client can show."""
+    """The function without its runner; a fault is the sentence that a client can show.
+
+    Of a route, what it takes from an address is what a client sends, by the same names but two:
+    a run is a key here, and a key a token.
+    """
+    work = getattr(function, "work", None)
     _, *parameters = inspect.signature(function).parameters.values()
+    if work is not None:
+        parameters = sorted(_taken(work).values(), key=lambda each: each.default is not each.empty)
 
     @wraps(function)
     def endpoint(*sent: Any) -> Any:
         try:
-            return function(runner, *sent)
+            if work is None:
+                return function(runner, *sent)
+            named = dict(zip((each.name for each in parameters), sent, strict=False))
+            found = work(**_filled(work, runner, named))
+            return finite(found) if isinstance(found, np.ndarray) else found
         except VizEncoderError as fault:
             raise _refusal(function.__name__, str(fault)) from fault
         except MemoryError as fault:
@@ -66,9 +84,61 @@ def bound(runner: Runner, function: Endpoint) -> Endpoint:
                 raise _refusal(function.__name__, misread) from fault
             raise gr.Error(UNFORESEEN) from fault  # which prints it to the server's log
 
-    signature = inspect.signature(function).replace(parameters=parameters)
+    returned = inspect.signature(work or function).return_annotation
+    returned = list if returned is np.ndarray else returned
+    signature = inspect.Signature(parameters, return_annotation=returned)
     endpoint.__signature__ = signature  # type: ignore[attr-defined]
+    taken = {each.name: each.annotation for each in parameters}
+    endpoint.__annotations__ = {**taken, "return": returned}  # Gradio looks at both
     return endpoint
+
+
+def _taken(work: Endpoint) -> dict[str, inspect.Parameter]:
+    """What a client sends for it, and for what its parameters depend on."""
+    found: dict[str, inspect.Parameter] = {}
+    for name, each in inspect.signature(work).parameters.items():
+        if (part := _dependency(each)) is not None:
+            found |= _taken(part)
+        elif name != "tell" and each.annotation is not Request:
+            sent = NAMES.get(name, name)
+            found[sent] = each.replace(name=sent, kind=each.POSITIONAL_OR_KEYWORD)
+    return found
+
+
+def _filled(
+    work: Endpoint, runner: Runner, sent: Mapping[str, Any], own: bool = True
+) -> dict[str, Any]:
+    """Its arguments of what was sent; what is its own, or a switch, is read by its annotation."""
+    given: dict[str, Any] = {}
+    for name, each in inspect.signature(work).parameters.items():
+        if each.annotation == Runs:
+            given[name] = runner
+        elif (part := _dependency(each)) is not None:
+            given[name] = _now(part(**_filled(part, runner, sent, own=False)))
+        elif name == "tell":
+            given[name] = watched(runner.limits).check
+        elif NAMES.get(name, name) in sent:
+            value = sent[NAMES.get(name, name)]
+            if isinstance(value, float) and value.is_integer():
+                value = int(value)
+            if (own or each.annotation is bool) and name != "run":
+                value = read_argument(NAMES.get(name, name), value, each.annotation, InputError)
+            given[name] = value
+    return given
+
+
+def _dependency(parameter: inspect.Parameter) -> Endpoint | None:
+    marks = getattr(parameter.annotation, "__metadata__", ())
+    return next((mark.dependency for mark in marks if isinstance(mark, Depends)), None)
+
+
+def _now(found: Coroutine[Any, Any, Any]) -> Any:
+    """What a coroutine that waits for nothing returns."""
+    try:
+        found.send(None)
+    except StopIteration as done:
+        return done.value
+    raise AssertionError("It waits for something.")
 
 
 def _refusal(name: str | None, sentence: str) -> gr.Error:

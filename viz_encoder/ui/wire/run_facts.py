@@ -15,12 +15,11 @@ from viz_encoder.ui.state.readable import printable
 from viz_encoder.ui.state.restoring import restore
 from viz_encoder.ui.state.run_description import RunDescription
 from viz_encoder.ui.state.runner import Runner
-from viz_encoder.ui.state.store import Entry
 from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.arguments import Held, Runs
 from viz_encoder.ui.wire.body_limits import body_of, json_object, sent
 from viz_encoder.ui.wire.bytes import finite
-from viz_encoder.ui.wire.concurrency import Places
+from viz_encoder.ui.wire.concurrency import Places, Plain, at_once
 from viz_encoder.ui.wire.errors import ErrorRoute
 
 ROUTER = APIRouter(prefix="/viz", route_class=ErrorRoute)
@@ -33,45 +32,22 @@ def first_route(request: Request) -> Response:
 
 
 @ROUTER.get("/run/{run}/proof")
-def proof_route(entry: Held) -> Response:
-    """Whether the maps are the ones that ran, in a sentence."""
-    return answers.plain({**_evidence(entry), "checked": entry.trace.proof.checked})
+@at_once
+def proof(entry: Held) -> Plain:
+    """Whether the maps are the ones that ran, with the evidence."""
+    found = entry.trace.proof
+    error = None if found.error is None else finite(found.error)
+    told = {"passed": found.passed, "sentence": found.sentence, "error": error}
+    return {**told, "checked": found.checked}
 
 
 @ROUTER.get("/run/{run}/predictions")
-def predictions_route(entry: Held, task: str = "", layer: int | None = None) -> Response:
-    """What the model's head says of the output, or after a layer: a list of guesses."""
-    return answers.plain(guesses(entry, task, layer))
+@at_once
+def predictions(entry: Held, task: str = "", layer: int | None = None) -> list[dict[str, Any]]:
+    """What the model's head says of a run: of its output, or after a layer (0 = embeddings).
 
-
-@ROUTER.get("/run/{run}/picture.png")
-def picture_route(entry: Held) -> Response:
-    """The picture as it was cut into patches."""
-    pixels = entry.trace.sample.picture
-    if pixels is None:
-        raise SelectionError("This run read a text; it has no picture.")
-    return answers.picture(answers.png(pixels))
-
-
-def proof(runner: Runner, key: str) -> dict[str, Any]:
-    """Whether the maps are the ones that ran, with the evidence."""
-    return _evidence(runner.store.get(key))
-
-
-def predictions(
-    runner: Runner, key: str, task: str = "", layer: int | None = None
-) -> list[dict[str, Any]]:
-    """What the model's head says of a run: of its output, or after a layer (0 = embeddings)."""
-    if layer is not None and (isinstance(layer, bool) or not isinstance(layer, int)):
-        raise SelectionError(f"There is no layer {str(layer)[:40]!r}; give a whole number.")
-    return guesses(runner.store.get(key), require_text("task", task), layer)
-
-
-ENDPOINTS = (proof, predictions)
-
-
-def guesses(entry: Entry, task: str, layer: int | None) -> list[dict[str, Any]]:
-    """The predictions of a run, ten labels each, as plain data, and what the head can't answer."""
+    Ten labels for each guess, and what the head can't answer.
+    """
     if entry.encoder is None:
         raise SelectionError(
             "The model of this run is not loaded here, so its prediction heads cannot run."
@@ -90,6 +66,18 @@ def guesses(entry: Entry, task: str, layer: int | None) -> list[dict[str, Any]]:
     ]
 
 
+@ROUTER.get("/run/{run}/picture.png")
+def picture_route(entry: Held) -> Response:
+    """The picture as it was cut into patches."""
+    pixels = entry.trace.sample.picture
+    if pixels is None:
+        raise SelectionError("This run read a text; it has no picture.")
+    return answers.picture(answers.png(pixels))
+
+
+ENDPOINTS = (proof, predictions)
+
+
 def known_labels(labels: Sequence[str]) -> str:
     """Possible answers of a head with few enough labels to list; "" for others."""
     if not 1 < len(labels) <= 10:
@@ -104,12 +92,6 @@ def require_text(what: str, value: object) -> str:
     if not isinstance(value, str):
         raise InputError(f"{what} is {type(value).__name__}, not text.")
     return value
-
-
-def _evidence(entry: Entry) -> dict[str, Any]:
-    found = entry.trace.proof
-    error = None if found.error is None else finite(found.error)
-    return {"passed": found.passed, "sentence": found.sentence, "error": error}
 
 
 PLACES = Places(1)  # runs of a model

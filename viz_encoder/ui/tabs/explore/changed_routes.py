@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Response
 
 from viz_encoder.arguments import Progress
-from viz_encoder.errors import Expired, InputError, SelectionError
+from viz_encoder.errors import InputError
 from viz_encoder.ui.state.attributed import PURPOSE, outcome_of, runnable
 from viz_encoder.ui.state.recipe import as_changes
 from viz_encoder.ui.tabs.explore import head_effects as effects
@@ -15,9 +15,9 @@ from viz_encoder.ui.wire.arguments import Held, Runs
 from viz_encoder.ui.wire.body_limits import json_object, sent
 from viz_encoder.ui.wire.bytes import FRESH
 from viz_encoder.ui.wire.concurrency import Places, Plain
-from viz_encoder.ui.wire.errors import ErrorRoute, sentence
+from viz_encoder.ui.wire.errors import ToldRoute
 
-OF_CHANGES = APIRouter(prefix="/whatif", route_class=ErrorRoute)
+OF_CHANGES = APIRouter(prefix="/whatif", route_class=ToldRoute)
 MOST_JSON = 2**16
 MOST_TEXTS = 2**19
 PLACES = Places(1)
@@ -43,9 +43,9 @@ async def _texts(content: Annotated[bytes, sent(MOST_TEXTS, "The texts")]) -> di
 
 @OF_CHANGES.get("/offered")
 @PLACES
-def offered_route(entry: Held) -> Response:
+def offered_route(entry: Held) -> Plain:
     """Why nothing can be changed, or measured."""
-    return answers.plain(offered(entry))
+    return offered(entry)
 
 
 @OF_CHANGES.post("/changed")
@@ -53,54 +53,43 @@ def offered_route(entry: Held) -> Response:
 def changed_route(run: str, entry: Held, runs: Runs, content: Sent) -> Response:
     """Run the same input with these changes; the new run's description, and the plain one's.
 
-    A change that cannot be made is refused with 422; with "told": true its sentence is the answer,
-    as the page asks for it, since browsers report refusals as errors.
+    A change that cannot be made is refused with 422; with "told" its sentence is the answer.
     """
-    asked = json_object(content)
-    codes = asked.get("changes")
+    codes = json_object(content).get("changes")
     if not isinstance(codes, list):
         raise InputError('Send the changes as a list of codes, such as {"changes": ["h3.0"]}.')
-    try:
-        made = runs.rerun(run, PURPOSE, changes=as_changes(codes))
-        plain = runs.rerun(run, PURPOSE, changes=())
-    except Expired:
-        raise
-    except SelectionError as fault:
-        told = asked.get("told") is True
-        return answers.plain({"message": str(fault)}, FRESH) if told else _refused(fault)
+    made = runs.rerun(run, PURPOSE, changes=as_changes(codes))
+    plain = runs.rerun(run, PURPOSE, changes=())
     return answers.plain({"run": runs.again(made), "plain": runs.again(plain)}, FRESH)
 
 
 @OF_CHANGES.get("/said")
 @PLACES
-def said_route(entry: Held, changes: str = "") -> Response:
+def said_route(entry: Held, changes: str = "") -> Plain:
     """What changes did to the output: those of this run, or any others."""
-    try:
-        codes = as_changes(changes.split(",")) if changes else None
-        return answers.plain(outcome_plain(outcome_of(entry, codes)))
-    except Expired:
-        raise
-    except SelectionError as fault:
-        return _refused(fault)
+    return outcome_plain(outcome_of(entry, as_changes(changes.split(",")) if changes else None))
 
 
 @OF_CHANGES.get("/proof")
 @PLACES
-def proof_route(entry: Held) -> Response:
+def proof_route(entry: Held) -> Plain:
     """That the heads of a changed run were removed, and nothing else was."""
-    return answers.plain(proof_plain(entry))
+    return proof_plain(entry)
 
 
 @OF_CHANGES.get("/heads")
 @SWEEPING.lines
-def heads_route(plain: PlainRun, tell: Progress, measure: str = "", how: str = "zero") -> Plain:
-    """The effect of removing each head, as lines of JSON."""
+def head_effects(plain: PlainRun, tell: Progress, measure: str = "", how: str = "zero") -> Plain:
+    """The effect of removing each head: values[layer][head], and the answer without it.
+
+    measure is "masked", "logit", "pooled" or "state"; how is "zero" or "mean".
+    """
     return effects.head_effects(*plain, measure, how, tell)
 
 
 @OF_CHANGES.get("/tokens")
 @SWEEPING.lines
-def tokens_route(
+def token_effects(
     plain: PlainRun,
     tell: Progress,
     measure: str = "",
@@ -108,14 +97,14 @@ def tokens_route(
     answer: str = "",
     at: int | None = None,
 ) -> Plain:
-    """The effect of taking each token away, as lines of JSON."""
+    """The effect of hiding each token from all ("attention"), or of masking it ("mask")."""
     return effects.token_effects(*plain, effects.TokenChoice(measure, how, answer, at), tell)
 
 
 @OF_CHANGES.get("/flips")
 @SWEEPING.lines
-def flips_route(plain: PlainRun, tell: Progress, most: int = 3) -> Plain:
-    """The fewest tokens whose hiding changes the answer, as lines of JSON."""
+def flips(plain: PlainRun, tell: Progress, most: int = 3) -> Plain:
+    """The fewest tokens, at most 3, whose hiding changes the answer."""
     return flips_plain(*plain, most, tell)
 
 
@@ -126,7 +115,3 @@ def texts_route(
 ) -> Plain:
     """The mean effect of removing each head over several texts, as lines of JSON."""
     return effects.over_texts(plain[0], **asked, tell=tell)
-
-
-def _refused(fault: SelectionError) -> Response:
-    return sentence(str(fault), 422)

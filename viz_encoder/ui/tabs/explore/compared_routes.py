@@ -2,8 +2,7 @@
 
 from dataclasses import replace
 
-from fastapi import APIRouter, Request, Response
-from starlette.concurrency import run_in_threadpool
+from fastapi import APIRouter, Response
 
 from viz_encoder.trace.token_selection import shown_tokens
 from viz_encoder.ui.tabs.explore.comparison import (
@@ -16,7 +15,7 @@ from viz_encoder.ui.tabs.explore.comparison import (
 from viz_encoder.ui.tabs.explore.downloads import change_file
 from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.arguments import MAX_SIDE, Held, KeptView, Layer, Runs, Shown, parse_range
-from viz_encoder.ui.wire.concurrency import Places
+from viz_encoder.ui.wire.concurrency import Places, Plain, at_once
 from viz_encoder.ui.wire.errors import ErrorRoute
 
 OF_TWO_RUNS = APIRouter(route_class=ErrorRoute)
@@ -24,30 +23,34 @@ COMPARED = Places(1)  # comparisons of whole runs
 
 
 @OF_TWO_RUNS.get("/change")
-def change(run: str, runs: Runs, view: KeptView, reference: str, layer: int) -> Response:
-    """Distance of each head's map in a layer from the reference's, 0 … 1; null = unknown."""
-    return answers.plain(changes(runs.store, run, reference, layer, view))
+@at_once
+def change(run: str, runs: Runs, reference: str, layer: int, view: KeptView) -> list[float | None]:
+    """Distance of each head's map in a layer from that of the run `reference`; null = unknown.
+
+    0 = the same map, 1 = no key in common: ½ Σ |a − b| of two rows, mean over the real queries.
+    """
+    return changes(runs.store, run, reference, layer, view)
 
 
 @OF_TWO_RUNS.get("/compared")
-async def compared(
+@COMPARED.but_for("query")  # a row is quick, and stands under a click
+def compared(
     run: str,
     runs: Runs,
-    view: KeptView,
-    request: Request,
     reference: str,
+    *,
     query: int | None = None,
     key: int | None = None,
-) -> Response:
-    """Matching tokens in another run, and the changes in a cell, a row or all heads."""
+    view: KeptView,
+) -> Plain:
+    """A run against the run `reference`, whatever their lengths; every number is this − reference.
 
-    def work() -> Response:
-        found = compared_runs(runs.store, run, reference)
-        return answers.plain(comparison_plain(found, query, key, view))
-
-    if query is not None:
-        return await run_in_threadpool(work)
-    return await COMPARED.answer(request, work)
+    `aligned` pairs equal tokens, this run's first. With a query: the change of its `row` by layer
+    and head, 0 … 1; with a key also its `cell` (now, was, change). `heads` ranks them, the
+    largest change first: of the cell, the row or, without either, the mean of all rows. `why`
+    says what cannot be compared.
+    """
+    return comparison_plain(compared_runs(runs.store, run, reference), query, key, view)
 
 
 @OF_TWO_RUNS.get("/compared_map")

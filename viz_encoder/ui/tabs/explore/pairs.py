@@ -1,18 +1,15 @@
 """One cell in every head of a held run, with its usual value, and one key's column."""
 
-import asyncio
-import threading
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from fastapi import Request
 from jaxtyping import Float
-from starlette.concurrency import run_in_threadpool
 
 from viz_encoder.analyses.column import column_blocks
 from viz_encoder.analyses.overview import overview
 from viz_encoder.analyses.pair import Pair, pair
+from viz_encoder.arguments import Progress
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import AS_IT_RAN, MapView
 from viz_encoder.trace.shown_map import shown_keys
@@ -62,7 +59,6 @@ def plain_pair(found: Pair) -> dict[str, Any]:
     return {name: finite(getattr(found, name)) for name in ("weights", "means", "ratios")}
 
 
-POLL_SECONDS = 0.1
 ROWS = 512  # between two looks at whether it is still wanted
 
 
@@ -86,21 +82,12 @@ def column_of(trace: Trace, view: MapView, key: int) -> Iterator[np.ndarray]:
     return (part.values[:, 0] for part in parts)
 
 
-async def while_wanted(parts: Iterator[np.ndarray], request: Request) -> np.ndarray:
-    """Join all parts, unless the client disconnects: then stop after the next part."""
-    gone = threading.Event()
+def joined(parts: Iterator[np.ndarray], tell: Progress) -> np.ndarray:
+    """All parts, unless `tell` stops the work between two of them."""
 
-    def work() -> np.ndarray:
-        done = [next(parts)]
+    def each() -> Iterator[np.ndarray]:
         for part in parts:
-            if gone.is_set():
-                break
-            done.append(part)
-        return np.concatenate(done)
+            yield part
+            tell(0.0)
 
-    working = asyncio.ensure_future(run_in_threadpool(work))
-    while not working.done():
-        await asyncio.wait([working], timeout=POLL_SECONDS)
-        if await request.is_disconnected():
-            gone.set()
-    return await working
+    return np.concatenate(list(each()))

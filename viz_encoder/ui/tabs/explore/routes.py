@@ -7,10 +7,13 @@ travel as JSON. A run is reached by its unguessable key alone.
 from dataclasses import replace
 from reprlib import repr as shown  # truncates: client input can be of any length
 
-from fastapi import APIRouter, Request, Response
-from starlette.concurrency import run_in_threadpool
+import numpy as np
+from fastapi import APIRouter, Response
 
+from viz_encoder.analyses.findings import role_shares
 from viz_encoder.analyses.overview import overview, row
+from viz_encoder.analyses.similar_heads import similar_layers
+from viz_encoder.arguments import Progress
 from viz_encoder.errors import SelectionError
 from viz_encoder.trace.token_selection import shown_tokens
 from viz_encoder.ui.state.run_description import statistics_said
@@ -19,18 +22,13 @@ from viz_encoder.ui.tabs.explore.compared_routes import OF_TWO_RUNS
 from viz_encoder.ui.tabs.explore.downloads import named_file
 from viz_encoder.ui.tabs.explore.pairs import (
     column_of,
+    joined,
     key_means,
     pair_of,
     parse_key,
     plain_pair,
-    while_wanted,
 )
-from viz_encoder.ui.tabs.explore.plain_results import (
-    distances,
-    plain_findings,
-    role_plain,
-    similar_plain,
-)
+from viz_encoder.ui.tabs.explore.plain_findings import plain_findings
 from viz_encoder.ui.tabs.explore.row_measures import kept_thumbnails, rows_of
 from viz_encoder.ui.tabs.explore.score_routes import OF_A_SCORE
 from viz_encoder.ui.wire import bytes as answers
@@ -45,10 +43,11 @@ from viz_encoder.ui.wire.arguments import (
     parse_range,
 )
 from viz_encoder.ui.wire.bytes import finite
-from viz_encoder.ui.wire.concurrency import GIVEN_UP, Places
+from viz_encoder.ui.wire.concurrency import Places, Plain, at_once, while_wanted
 from viz_encoder.ui.wire.errors import ErrorRoute
 
 REDUCTIONS = ("max", "mean")
+MOST_QUERIES = 512  # sampled evenly from longer texts to compare heads
 ROUTER = APIRouter(prefix="/viz/run/{run}", route_class=ErrorRoute)
 FOUND = Places(1)  # findings of whole runs
 FILES = Places(1)  # files of whole runs, each of which is in memory while it is made
@@ -69,13 +68,14 @@ def thumbnails(entry: Held, view: KeptView, layer: Layer, reduce: str = "max") -
 
 
 @ROUTER.get("/statistics")
-def statistics(entry: Held, view: KeptView, layer: Layer) -> Response:
-    """One layer's head statistics by name, a number a head; null where there is none.
+@at_once
+def head_statistics(entry: Held, layer: Layer, view: KeptView) -> Plain:
+    """Every statistic of a layer's heads by name, a number a head; null where there is none.
 
     Over the tokens that are shown, rows renormalized where that is asked; of tokens, never words.
     """
     surveyed = entry.survey(layer, replace(view, words=False))
-    return answers.plain({k: finite(v) for k, v in surveyed.statistics.items()})
+    return {name: finite(values) for name, values in surveyed.statistics.items()}
 
 
 @ROUTER.get("/statistics/said")
@@ -116,8 +116,9 @@ def tile(
 
 
 @ROUTER.get("/row")
-def exact_row(entry: Held, view: Shown, query: Query) -> Response:
-    """One query's weights over all kept keys, float32, exact; NaN = masked.
+@at_once
+def attention_row(entry: Held, view: Shown, query: Query) -> np.ndarray:
+    """One query's weights over all kept keys, float32, exact; NaN (null as JSON) where masked.
 
     With words, the mean over all queries of its word, and a weight for each word.
     """
@@ -125,61 +126,65 @@ def exact_row(entry: Held, view: Shown, query: Query) -> Response:
     kept = shown_tokens(trace, hide_special=view.hide_special, words=view.words)
     merged = next(each for each in shown_tokens(trace, words=view.words) if query in each)
     found = row(*(trace, view.layer, view.head, merged), tokens=kept, renormalize=view.renormalize)
-    return answers.array(found.weights)
+    return found.weights
 
 
 @ROUTER.get("/column")
-async def key_column(entry: Held, view: Shown, key: int, request: Request) -> Response:
-    """One key's weight from every query, float32, exact; NaN = masked.
+@while_wanted
+def column(entry: Held, view: Shown, key: int, tell: Progress) -> np.ndarray:
+    """One token's weight from every query, float32, exact; NaN (null as JSON) where masked.
 
-    With words, the key is the word that it is in. Whoever asks and goes away stops the work.
+    With words, it is the word that the token is in.
     """
     at = parse_index("key", key, entry.trace.n_tokens)
-    return answers.array(await while_wanted(column_of(entry.trace, view, at), request))
+    return joined(column_of(entry.trace, view, at), tell)
 
 
 @ROUTER.get("/pair")
-async def pair_links(
-    entry: Held, view: KeptView, query: Query, key: int, request: Request
-) -> Response:
-    """One cell in every head: its weights, the key's means and their ratios, a list a layer.
+@while_wanted
+def pair(entry: Held, query: Query, key: int, view: KeptView, tell: Progress) -> Plain:
+    """Weight of a query on a token in every head, one list per layer, as it is shown.
 
-    As the view shows it: of words, over rows that are renormalized, over the queries shown.
-
-    The means come from the survey, each layer's once; whoever goes away stops that.
+    Returns the "weights", the "means" that the token gets over all shown real queries, and their
+    "ratios"; null where the mask forbids the pair.
     """
     at = parse_key(key, entry.trace)
-    means = await while_wanted(key_means(entry, at, view), request)
-    if len(means) < entry.trace.n_layers:
-        return Response(status_code=GIVEN_UP)
-    found = await run_in_threadpool(pair_of, entry, query, at, view, means)
-    return answers.plain(plain_pair(found))
+    means = joined(key_means(entry, at, view), tell)
+    return plain_pair(pair_of(entry, query, at, view, means))
 
 
 @ROUTER.get("/findings")
 @FOUND
-def findings(entry: Held) -> Response:
-    """Findings of this run, strongest first, and the sentence to open with."""
-    return answers.plain(plain_findings(entry.findings()))
+def findings(entry: Held) -> Plain:
+    """Findings of a run: a "sentence" to open with, and everything "found", strongest first."""
+    return plain_findings(entry.findings())
 
 
 @ROUTER.get("/role")
-def role(entry: Held, layer: Layer, role: str, offset: int = 0) -> Response:
-    """The share that a role, such as punctuation, has of each head's attention in one layer."""
-    return answers.plain(role_plain(entry.trace, role, offset, layer))
+@at_once
+def role(entry: Held, role: str, layer: Layer, offset: int = 0) -> Plain:
+    """The `shares` of each head's attention that a role has in one layer, and of how many queries.
+
+    Roles: previous, next, same, offset, first, delimiter, sink, punctuation, across, a_to_b,
+    b_to_a, pronoun, as `viz_encoder.analyses.role_shares` defines them.
+    """
+    found = role_shares(entry.trace, role, offset=offset, layers=(layer,))
+    n_heads = entry.trace.layers[layer].n_heads
+    return {"shares": finite(found.shares[0, :n_heads]), "queries": found.n_queries}
 
 
 @ROUTER.get("/similar")
-async def similar(entry: Held, layer: Layer, head: int, request: Request) -> Response:
-    """Distance of every head's rows from one head's, 0 … 1, a list per layer; null = unknown.
+@while_wanted
+def similar(entry: Held, layer: Layer, head: int, tell: Progress) -> Plain:
+    """Jensen–Shannon `distances` of every head's rows from one head's, by layer.
 
-    Whoever asks and goes away stops the work.
+    0 = the same rows, 1 = no key in common; each a mean over that many `queries`; null = unknown.
     """
-    at = parse_index("head", head, entry.trace.layers[layer].n_heads)
-    found = await while_wanted(distances(entry.trace, layer, at), request)
-    if len(found) < entry.trace.n_layers:
-        return Response(status_code=GIVEN_UP)
-    return answers.plain(similar_plain(found, entry.trace))
+    trace = entry.trace
+    at = parse_index("head", head, trace.layers[layer].n_heads)
+    found = joined(similar_layers(trace, layer, at, most_queries=MOST_QUERIES), tell)
+    n_queries = min(MOST_QUERIES, int(trace.valid.sum()))
+    return {"distances": finite(found), "queries": n_queries}
 
 
 @ROUTER.get("/rows")

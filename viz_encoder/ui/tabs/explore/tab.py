@@ -3,9 +3,7 @@
 import gradio as gr
 
 from viz_encoder.ui.tab import Tab, TabContext, script_view
-from viz_encoder.ui.tabs.explore.effect_endpoints import EFFECT_ENDPOINTS
 from viz_encoder.ui.tabs.explore.endpoints import ENDPOINTS
-from viz_encoder.ui.tabs.explore.explained import attribute
 from viz_encoder.ui.tabs.explore.routes import ROUTER
 
 
@@ -14,4 +12,4 @@ def build(place: TabContext) -> gr.HTML:
     return script_view("explore/tab.js", elem_id="viz-explore")
 
 
-TAB = Tab("explore", "Explore", 10, build, ROUTER, (*ENDPOINTS, attribute, *EFFECT_ENDPOINTS))
+TAB = Tab("explore", "Explore", 10, build, ROUTER, ENDPOINTS)
