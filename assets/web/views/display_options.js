@@ -5,9 +5,6 @@ import { ADDED_TOKENS } from "../core/run.js";
 
 /** @import { Selection } from "../core/selection.js" */
 /** @typedef {keyof typeof SWITCHES} Switch */
-/** @typedef {{ prefix?: string, names?: Switch[], always?: boolean }} Which the beginning of each id, which switches, and
- *   whether rows can be renormalized though nothing is left out of them */
-
 const SWITCHES = /** @type {const} */ ({
   hide: ["Hide special tokens", `Leave out the ${ADDED_TOKENS}`],
   renorm: ["Renormalize rows", "Divide each query's weights by their sum over the tokens shown"],
@@ -16,19 +13,17 @@ const SWITCHES = /** @type {const} */ ({
 
 export class DisplayOptions {
   /** @type {Run | null} */ #run = null;
+  hide = this.#box("hide");
+  renorm = this.#box("renorm");
+  words = this.#box("words");
   node = el("span", { class: "viz-kept" });
 
-  /** @param {Selection} selection @param {Which} [which] */
-  constructor(selection, { prefix = "viz", names = ["hide", "renorm", "words"], always = false } = {}) {
+  constructor(/** @type {Selection} */ selection) {
     this.selection = selection;
-    this.always = always;
-    this.hide = this.#box("hide", `${prefix}-hide`);
-    this.renorm = this.#box("renorm", `${prefix}-renorm`);
-    this.words = this.#box("words", `${prefix}-words`);
-    for (const name of names) {
-      const [text, title] = SWITCHES[name];
-      this.node.append(el("label", { class: "viz-control viz-check", title }, this[name], text));
-    }
+    for (const [name, [text, title]] of Object.entries(SWITCHES))
+      this.node.append(
+        el("label", { class: "viz-control viz-check", title }, this[/** @type {Switch} */ (name)], text),
+      );
   }
 
   // Disable switches that would change nothing.
@@ -36,24 +31,16 @@ export class DisplayOptions {
     const { hide, renorm, words, head } = this.selection;
     this.#run = run;
     [this.hide.checked, this.renorm.checked, this.words.checked] = [hide, renorm, words];
-    this.#enable(
-      "renorm",
-      this.always || renorm || hide || head === "max",
-      "No key is left out of the rows; hide special tokens first",
-    );
+    const whole = "No key is left out of the rows; hide special tokens first";
+    this.#enable("renorm", renorm || hide || head === "max", whole);
     const single = run.grid ? "A picture has no words" : "Every word of this run is a single token";
     this.#enable("words", words || run.mergeable, single);
   }
 
-  /** Show those that what is drawn takes. @type {(names: string[]) => void} */
-  offer(names) {
-    for (const [name, box] of Object.entries({ hide: this.hide, renorm: this.renorm, words: this.words }))
-      if (box.parentElement) box.parentElement.hidden = !names.includes(name);
-  }
-
-  /** @type {(name: Switch, id: string) => HTMLInputElement} */
-  #box(name, id) {
-    return el("input", { type: "checkbox", id, onchange: (event) => this.#switch(name, event.currentTarget.checked) });
+  #box(/** @type {Switch} */ name) {
+    const onchange = (/** @type {{ currentTarget: HTMLInputElement }} */ { currentTarget }) =>
+      this.#switch(name, currentTarget.checked);
+    return el("input", { type: "checkbox", id: `viz-${name}`, onchange });
   }
 
   // Hiding the chosen tokens chooses the nearest remaining ones.
