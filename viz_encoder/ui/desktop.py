@@ -46,7 +46,6 @@ def find_browser() -> str | None:
 
 
 def _installed() -> Iterator[str]:
-    """Installed browsers that are not on PATH, on macOS and Windows."""
     if sys.platform == "darwin":
         paths = [Path("/Applications") / f"{name}.app/Contents/MacOS/{name}" for name in MAC]
     else:

@@ -225,7 +225,6 @@ class _Events:
         return gr.update(choices=names, value=chosen)
 
     def _connect_run(self, filled: Any, example: FormExample) -> None:
-        """Run the form as it was filled; a picture by its own name, which its link then has."""
 
         def show(model: str, request: gr.Request) -> tuple[Any, Any, Any]:
             owner = request.session_hash

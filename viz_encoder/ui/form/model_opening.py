@@ -212,7 +212,6 @@ def _buttons(found: HubModel | None = None, loaded: str = "") -> Buttons:
 
 
 def _line(plan: Plan) -> str:
-    """A model of the local cache in one line."""
     return f"{plan.card.name} · {plan.card.family} · {in_words(plan.n_bytes)} in memory"
 
 

@@ -171,7 +171,6 @@ class LiveView(ShownOnce, anywidget.AnyWidget):
         return Kernel(self._first, self._encoder)
 
     def _heard(self, _: Any, content: dict[str, Any], buffers: Any) -> None:
-        """Answer a request from the cell, beside whatever else the kernel's loop does."""
         number = content["id"]
         if content.get("stop"):
             if task := self._asked.pop(number, None):

@@ -91,18 +91,9 @@ def swap_of(text: str) -> tuple[str, str] | None:
 
 def is_example(link: Mapping[str, str]) -> bool:
     """Whether a link opens one of the examples, with its own model."""
-    asked = {name: link.get(name, "") for name in ("kind", "model", "a", "b", "example")}
-    return any(
-        asked
-        == {
-            "kind": each.kind,
-            "model": each.model,
-            "a": each.text,
-            "b": each.other,
-            "example": each.picture,
-        }
-        for each in EXAMPLES
-    )
+    asked = [link.get(name, "") for name in ("kind", "model", "a", "b", "example")]
+    known = ([e.kind, e.model, e.text, e.other, e.picture] for e in EXAMPLES)
+    return asked in known
 
 
 STEP, SEAT = "learn", "seed"

@@ -106,7 +106,6 @@ def give_back() -> None:
 
 @cache
 def _trim() -> Callable[[int], int] | None:
-    """glibc's malloc_trim; musl and other systems have none."""
     if not sys.platform.startswith("linux"):
         return None
     try:

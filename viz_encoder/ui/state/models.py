@@ -231,6 +231,5 @@ def _is_same(a: Plan, b: Plan) -> bool:
 
 
 def _folder(plan: Plan) -> Path:
-    """Folder of a model that was looked up here."""
     assert plan.folder is not None
     return plan.folder

@@ -130,7 +130,6 @@ def _changed(entry: Entry, plain: str, notes: list[str]) -> dict[str, Any]:
 
 
 def _vocabulary(trace: Trace) -> dict[str, Any]:
-    """Names and texts of head statistics and color scales."""
     return {
         "statistics": statistics_said(trace, MapView()),
         "scales": {name: asdict(scale) for name, scale in SCALES.items()},

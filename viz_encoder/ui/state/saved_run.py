@@ -110,7 +110,6 @@ def why_another_run(saved: Trace, again: Trace) -> str:
 
 
 def _sizes(trace: Trace) -> list[object]:
-    """Shapes of all tensors, including which exist."""
     states = [tuple(state.shape) for state in (*trace.hidden_states, trace.output)]
     parts = [_shape(getattr(layer, part)) for layer in trace.layers for part in NUMBERS]
     return [*states, *parts]

@@ -54,7 +54,6 @@ def _own() -> Iterator[str]:
 
 
 def _is_alone(address: str) -> bool:
-    """Whether no other computer can use this address."""
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:

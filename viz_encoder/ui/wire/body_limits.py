@@ -62,7 +62,6 @@ class BodyLimits:
                 raise
 
     async def _whole(self, scope: Scope, receive: Receive, send: Send, most: int) -> None:
-        """Read it all, look at it, and only then hand it on."""
         content, room = bytearray(), self._limits.bodies_bytes
         try:
             more = True
@@ -95,7 +94,6 @@ class BodyLimits:
 
 
 def _declared(scope: Scope) -> int:
-    """The length that the headers tell, 0 if none."""
     told = dict(scope["headers"]).get(b"content-length", b"")
     return int(told) if told.isdigit() and len(told) < 20 else 0
 
@@ -105,7 +103,6 @@ def _too_large(most: int) -> str:
 
 
 def _replayed(content: bytes, receive: Receive) -> Receive:
-    """The whole body in one message, and then whatever else is received."""
     parts: list[Message] = [{"type": "http.request", "body": content, "more_body": False}]
 
     async def replay() -> Message:

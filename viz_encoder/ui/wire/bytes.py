@@ -85,7 +85,6 @@ def download(content: bytes | Iterable[str], name: str) -> Response:
 
 
 def _read(file: IO[bytes]) -> Iterator[bytes]:
-    """The file from its start, in pieces; then it is closed, and with that gone."""
     with file:
         file.seek(0)
         yield from iter(partial(file.read, PIECE), b"")

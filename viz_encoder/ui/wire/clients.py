@@ -138,7 +138,6 @@ class ClientLimits:
             spent.open -= 1
 
     def _spent(self, client: str, rate: float) -> Spent:
-        """Usage up to now."""
         now, burst = self.clock(), float(self.limits.client_burst)
         spent = self.clients.setdefault(client, Spent(burst, now))
         spent.left, spent.at = min(burst, spent.left + rate * (now - spent.at)), now

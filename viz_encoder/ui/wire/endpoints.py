@@ -142,7 +142,6 @@ def _now(found: Coroutine[Any, Any, Any]) -> Any:
 
 
 def _refusal(name: str | None, sentence: str) -> gr.Error:
-    """Error for the client, logged in one line."""
     log.warning("refused, /%s: %s", name, sentence[:LONGEST])
     return gr.Error(sentence, print_exception=False)
 
@@ -188,7 +187,6 @@ def check_arguments(page: gr.Blocks) -> None:
 
 
 def _complete(block_fn: Any, inputs: list[Any]) -> None:
-    """Add the defaults of what was left out, as gradio_client would have done."""
     parameters = _parameters(block_fn)
     for parameter in parameters[len(inputs) :]:
         if parameter.default is inspect.Parameter.empty:

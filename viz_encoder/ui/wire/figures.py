@@ -102,7 +102,6 @@ def _stem(name: str, model: str, given: Mapping[str, str]) -> str:
 
 
 def _parts(entry: Entry) -> dict[str, Any]:
-    """Arguments a view may take."""
     inputs = entry.inputs if entry.plain else None  # they alone would not give this run again
     return {
         "trace": readable(entry.trace),
@@ -142,7 +141,6 @@ def _missing(view: View, entry: Entry, parts: dict[str, Any]) -> str:
 
 
 def _texts(options: object) -> dict[str, str]:
-    """Options as query strings."""
     if options in (None, ""):
         return {}
     if not isinstance(options, dict):

@@ -71,7 +71,6 @@ class GradioFaults:
 
 
 def _status(held: list[Message]) -> int:
-    """Status of a response; 0 if it has not started."""
     status: int = held[0].get("status", 0) if held else 0
     return status
 
@@ -95,7 +94,6 @@ def _is_missing(fault: BaseException | None) -> bool:
 
 
 def _is_of_reading(fault: Exception) -> bool:
-    """Whether it is what Python or a library raises where it reads something unexpected."""
     plain = isinstance(fault, TypeError | ValueError | AttributeError)
     return plain or type(fault).__module__ != "builtins"
 

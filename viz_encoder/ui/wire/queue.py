@@ -48,19 +48,16 @@ def take_turns(page: gr.Blocks, limits: Limits) -> None:
 
 
 def _refusal(clients: list[str], client: str, most: int | None, limits: Limits) -> str:
-    """Why this client cannot wait here; "" if it can."""
     if most is not None and clients.count(client) >= most:
         return YOURS.format(clients.count(client))
     return FULL.format(len(clients)) if len(clients) >= limits.queue_places else ""
 
 
 def _most(page: gr.Blocks, body: Any, limits: Limits) -> int | None:
-    """How many of a client's events may wait in this event's queue."""
     return limits.client_runs if _queue_name(page, body) == RUNS else limits.client_long
 
 
 def _line(page: gr.Blocks, body: Any) -> list[Any]:
-    """The events that wait in the queue of this one."""
     found = page._queue.event_queue_per_concurrency_id.get(_queue_name(page, body))
     return [] if found is None else found.queue
 

@@ -46,7 +46,6 @@ def _other_site(scope: Scope) -> str:
 
 
 def _is_one(origin: str, hosts: list[str]) -> bool:
-    """Whether an origin is one of these hosts; "null" and other non-web origins are not."""
     if not (found := WEB.fullmatch(origin.lower())):
         return False
     scheme, host, _ = found.groups()

@@ -51,7 +51,6 @@ class SecurityHeaders:
         await self._app(scope, receive, with_headers if scope["type"] == "http" else send)
 
     def _policy(self, inline: Iterable[str]) -> str:
-        """Content security policy with hashes of this response's scripts."""
         scripts = " ".join((self._parts["script-src"], *inline))
         parts = {**self._parts, "script-src": scripts}
         return "; ".join(" ".join(part) for part in parts.items())

@@ -55,7 +55,6 @@ def joined(folder: str) -> str:
 
 
 def _joined_folder(name: str) -> Callable[[Request], Response]:
-    """Answers with the folder's modules, which are joined once."""
 
     @cache
     def script() -> Packed:
@@ -92,8 +91,6 @@ FIRST_RUN = '<link rel="preload" as="fetch" crossorigin="anonymous" href="viz/fi
 
 @dataclass(frozen=True)
 class _Page:
-    """Gradio's response, with our part of the head."""
-
     status: int
     headers: dict[str, str]
     body: Packed

@@ -89,7 +89,7 @@ def signed_map(
     Raises:
         SelectionError: heads that cannot be compared, or no such layer or head.
     """
-    tile = found.tile(view.layer, view.head, rows=rows, keys=keys, size=size, **_kept(view))
+    tile = found.tile(view.layer, view.head, rows=rows, keys=keys, size=size, **switches(view))
     if tile.row_step * tile.key_step > 1:
         return tile, {}
     shown = {"hide_special": view.hide_special, "words": view.words}
@@ -110,11 +110,12 @@ def signed_thumbnails(found: Comparison, view: MapView) -> Float[np.ndarray, "he
         SelectionError: heads that cannot be compared, or no such layer.
     """
     heads = range(found.trace.layers[view.layer].n_heads)
-    tiles = [found.tile(view.layer, head, size=THUMBNAIL, **_kept(view)) for head in heads]
+    tiles = [found.tile(view.layer, head, size=THUMBNAIL, **switches(view)) for head in heads]
     return np.stack([tile.values for tile in tiles])
 
 
-def _kept(view: MapView) -> dict[str, Any]:
+def switches(view: MapView) -> dict[str, Any]:
+    """What a view hides, divides and merges, as keywords of an analysis."""
     return {
         "hide_special": view.hide_special,
         "renormalize": view.renormalize,
@@ -123,7 +124,6 @@ def _kept(view: MapView) -> dict[str, Any]:
 
 
 def _lonely(found: Comparison, query: int | None, key: int | None) -> str:
-    """A sentence if a chosen token has no counterpart."""
     chosen = dict.fromkeys(token for token in (query, key) if token is not None)
     alone = [token for token in chosen if found.partner(token) is None]
     if not alone:

@@ -3,7 +3,6 @@
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from fastapi import Response
@@ -19,6 +18,7 @@ from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import MapView
 from viz_encoder.ui.state.attributed import outcome_of
 from viz_encoder.ui.state.store import Entry
+from viz_encoder.ui.tabs.explore.comparison import switches
 from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.arguments import parse_index
 
@@ -64,7 +64,6 @@ def _stem(trace: Trace, view: MapView) -> str:
 
 
 def _changes(view: MapView) -> str:
-    """Suffix of a file name for hidden, renormalized and merged tokens."""
     said = {
         "-no-special": view.hide_special,
         "-renormalized": view.renormalize,
@@ -88,7 +87,6 @@ def _content(entry: Entry, kind: str, view: MapView, query: int | None) -> bytes
 
 
 def _changed(entry: Entry) -> tuple[list[str], Outcome] | None:
-    """A run's changes in words, and their effect on the output."""
     if not entry.recipe.changes:
         return None
     return [change["words"] for change in entry.changes_said], outcome_of(entry)
@@ -164,14 +162,8 @@ def _cut(text: str) -> str:
 
 
 def _blocks(found: Comparison, view: MapView) -> Iterator[Float[np.ndarray, "query key"]]:
-    """The exact cells of the signed map, some rows at a time."""
     n_shown = len(kept_queries(found.trace, view))
-    kept: dict[str, Any] = {
-        "hide_special": view.hide_special,
-        "renormalize": view.renormalize,
-        "words": view.words,
-    }
     size = max(BLOCK_ROWS, n_shown)  # so large that nothing is pooled
     for start in range(0, n_shown, BLOCK_ROWS):
         rows = slice(start, start + BLOCK_ROWS)
-        yield found.tile(view.layer, view.head, rows=rows, size=size, **kept).values
+        yield found.tile(view.layer, view.head, rows=rows, size=size, **switches(view)).values

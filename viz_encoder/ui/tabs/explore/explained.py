@@ -48,7 +48,6 @@ def split(found: Attribution) -> dict[str, Any]:
 
 
 def _apart(found: Attribution) -> str:
-    """What two runs are apart by; "" of one run."""
     if len(found.parts) < 2:
         return ""
     return "distance" if found.unit == "length" else "difference"

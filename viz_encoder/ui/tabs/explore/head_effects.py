@@ -160,7 +160,6 @@ def over_texts(
 
 
 def _lines(given: object, count: int) -> Sequence[int]:
-    """The lines as they were sent; else one after the other."""
     if isinstance(given, list) and len(given) == count and all(type(each) is int for each in given):
         return given
     return range(1, count + 1)

@@ -1,22 +1,20 @@
-"""One cell in every head of a held run, with its usual value, and one key's column."""
+"""Cells, columns, rows and small maps of a held run, as a view shows them."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from viz_encoder.analyses.column import column_blocks
 from viz_encoder.analyses.overview import overview
-from viz_encoder.analyses.pair import Pair, pair
+from viz_encoder.analyses.survey import SIZE
 from viz_encoder.arguments import Progress
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import AS_IT_RAN, MapView
-from viz_encoder.trace.shown_map import shown_keys
+from viz_encoder.trace.shown_map import row_of, shown_keys
 from viz_encoder.trace.token_selection import place_of, shown_tokens
 from viz_encoder.ui.state.store import Entry
 from viz_encoder.ui.wire.arguments import parse_index
-from viz_encoder.ui.wire.bytes import finite
 
 
 def parse_key(key: object, trace: Trace) -> int:
@@ -46,17 +44,6 @@ def key_means(
             means = entry.key_means(number, view)
             row[0, : len(means)] = means[:, place]
         yield row
-
-
-def pair_of(entry: Entry, query: int, key: int, view: MapView, means: np.ndarray) -> Pair:
-    """The pair as a view shows it, with means that are known."""
-    switches = {name: getattr(view, name) for name in ("hide_special", "renormalize", "words")}
-    return pair(entry.trace, query, key, means=means, **switches)
-
-
-def plain_pair(found: Pair) -> dict[str, Any]:
-    """Its numbers for JSON, a list a layer; null where there is none."""
-    return {name: finite(getattr(found, name)) for name in ("weights", "means", "ratios")}
 
 
 ROWS = 512  # between two looks at whether it is still wanted
@@ -91,3 +78,32 @@ def joined(parts: Iterator[np.ndarray], tell: Progress) -> np.ndarray:
             tell(0.0)
 
     return np.concatenate(list(each()))
+
+
+def kept_thumbnails(trace: Trace, layer: int, view: MapView) -> Float[np.ndarray, "head row col"]:
+    """Each head's map of what the view keeps, pooled by max to at most SIZE cells a side.
+
+    Raises:
+        SelectionError: the view keeps no token.
+    """
+    kept = shown_tokens(trace, hide_special=view.hide_special, words=view.words)
+    heads = [
+        overview(
+            *(trace, layer, head),
+            rows=slice(0, len(kept)),
+            keys=slice(0, len(kept)),
+            size=SIZE,
+            tokens=kept,
+            renormalize=view.renormalize,
+        ).values
+        for head in range(trace.layers[layer].n_heads)
+    ]
+    return np.stack(heads)
+
+
+def rows_of(
+    trace: Trace, layer: int, query: int, view: MapView = AS_IT_RAN
+) -> Float[np.ndarray, "head key"]:
+    """One query's weights in every head of a layer, as a view shows them; NaN where masked."""
+    merged = next(each for each in shown_tokens(trace, words=view.words) if query in each)
+    return row_of(trace, layer, merged, view)

@@ -12,6 +12,7 @@ from fastapi import APIRouter, Response
 
 from viz_encoder.analyses.findings import role_shares
 from viz_encoder.analyses.overview import overview, row
+from viz_encoder.analyses.pair import pair as pair_of
 from viz_encoder.analyses.similar_heads import similar_layers
 from viz_encoder.arguments import Progress
 from viz_encoder.errors import SelectionError
@@ -19,17 +20,17 @@ from viz_encoder.trace.token_selection import shown_tokens
 from viz_encoder.ui.state.run_description import statistics_said
 from viz_encoder.ui.tabs.explore.changed_routes import OF_CHANGES
 from viz_encoder.ui.tabs.explore.compared_routes import OF_TWO_RUNS
+from viz_encoder.ui.tabs.explore.comparison import switches
 from viz_encoder.ui.tabs.explore.downloads import named_file
 from viz_encoder.ui.tabs.explore.pairs import (
     column_of,
     joined,
+    kept_thumbnails,
     key_means,
-    pair_of,
     parse_key,
-    plain_pair,
+    rows_of,
 )
 from viz_encoder.ui.tabs.explore.plain_findings import plain_findings
-from viz_encoder.ui.tabs.explore.row_measures import kept_thumbnails, rows_of
 from viz_encoder.ui.tabs.explore.score_routes import OF_A_SCORE
 from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.arguments import (
@@ -150,7 +151,8 @@ def pair(entry: Held, query: Query, key: int, view: KeptView, tell: Progress) ->
     """
     at = parse_key(key, entry.trace)
     means = joined(key_means(entry, at, view), tell)
-    return plain_pair(pair_of(entry, query, at, view, means))
+    found = pair_of(entry.trace, query, at, means=means, **switches(view))
+    return {name: finite(getattr(found, name)) for name in ("weights", "means", "ratios")}
 
 
 @ROUTER.get("/findings")
