@@ -186,9 +186,10 @@ export class Atlas {
 
   // Arrows choose as they move; with Shift they only move. With Shift or Ctrl a click adds to the set of its layer.
   #choose(/** @type {HeadPlace} */ place, /** @type {Event} */ event) {
-    const { type, shiftKey, ctrlKey, metaKey } = /** @type {MouseEvent} */ (event);
+    const { type, detail, shiftKey, ctrlKey, metaKey } = /** @type {MouseEvent} */ (event);
     const { selection } = this;
     const added = shiftKey || ctrlKey || metaKey;
+    if (!detail && (ctrlKey || metaKey)) return; // Ctrl + Enter runs the form
     if (!added) selection.set(place);
     else if (type === "click" && place.layer === selection.layer)
       selection.set({ head: toggled(selection.head, place.head) });
