@@ -89,7 +89,7 @@ def run_document(
 def _about(trace: Trace) -> str:
     origin = trace.origin
     return (
-        f"ran on {origin.device}, {origin.dtype}, kernel {origin.kernel}; viz_encoder {__version__}"
+        f"Ran on {origin.device}, {origin.dtype}, kernel {origin.kernel}; viz_encoder {__version__}"
     )
 
 
