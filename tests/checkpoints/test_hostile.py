@@ -141,6 +141,11 @@ def test_a_pickle_is_not_opened(folder):
     assert "pickled weights are never opened" in refuse(folder)
 
 
+def test_a_header_over_the_limit(folder, monkeypatch):
+    monkeypatch.setattr(files, "MAX_HEADER_BYTES", 100)
+    assert "announces a header" in refuse(folder, UnsafeFile)
+
+
 def test_more_layers_than_tensors_are_refused_before_they_are_built(folder):
     """A million layers of width 1 fit into memory, but building them takes minutes."""
     axes = {**AXES, "embedding": "vector", "n_layers": 10**6}

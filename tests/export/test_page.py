@@ -15,7 +15,7 @@ from viz_encoder.effects.change import changes_of
 from viz_encoder.effects.changed_capture import capture_changed
 from viz_encoder.effects.outcome import outcome
 from viz_encoder.errors import TraceError
-from viz_encoder.export import MapView, draw_page
+from viz_encoder.export import MapView, draw_cell, draw_page
 from viz_encoder.export.page import MAX_BYTES
 from viz_encoder.figures.theme import WEIGHTS
 
@@ -259,10 +259,11 @@ def test_what_does_not_fit_gets_coarser_not_larger(monkeypatch):
     assert len(content) <= 400_000 and facts_of(content)["maps"][0]["shape"] == [64, 64]
 
 
-def test_maps_whose_check_failed_are_not_shown(trace):
+@pytest.mark.parametrize("draw", [lambda trace: draw_page(trace, MapView()), draw_cell])
+def test_maps_whose_check_failed_are_not_shown(trace, draw):
     wrong = replace(trace.layers[0], signature=trace.layers[0].signature + 1)
     with pytest.raises(TraceError, match="not shown"):
-        draw_page(replace(trace, layers=(wrong, *trace.layers[1:])), MapView())
+        draw(replace(trace, layers=(wrong, *trace.layers[1:])))
 
 
 def test_a_picture_and_a_row_of_zeros(opened, picture):

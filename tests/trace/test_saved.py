@@ -208,6 +208,12 @@ def test_a_bit_that_was_flipped_is_found_or_changes_nothing(saved, trace, seed):
     assert back.tokens == trace.tokens and back.notes == trace.notes
 
 
+def test_a_fact_that_was_changed_is_damage_even_where_it_reads_as_another_versions(saved):
+    saved.write_bytes(saved.read_bytes().replace(b"n_hidden", b"o_hidden"))
+    with pytest.raises(TraceError, match="its content is not what was saved"):
+        vz.Trace.load(saved)
+
+
 def test_a_run_saved_before_its_origin_had_a_revision_is_read(saved, trace):
     about = json.loads(content(saved))
     del about["origin"]["revision"], about["origin"]["kernel"]
