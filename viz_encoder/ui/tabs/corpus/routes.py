@@ -1,6 +1,6 @@
 """Routes of the Corpus tab: the table that ships, tables of texts that were sent, and files."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request, Response
 
@@ -38,8 +38,8 @@ async def _pictures(request: Request, runs: Runs) -> bytes:
     return await body_of(request, runs.limits.upload_bytes, "The pictures")
 
 
-async def _table(request: Request, runs: Runs) -> dict[str, Any]:
-    return json_object(await body_of(request, runs.limits.table_bytes, "The table"))
+async def _table(request: Request, runs: Runs) -> bytes:
+    return await body_of(request, runs.limits.table_bytes, "The table")
 
 
 @ROUTER.get("/example")
@@ -89,6 +89,7 @@ def pictures_route(
 
 @ROUTER.post("/file")
 @FILES
-def file_route(sent: Annotated[dict[str, Any], Depends(_table)], kind: str = ".csv") -> Response:
-    """A table that the page holds as a file."""
-    return answers.download(file_of(sources.sent_table(sent), kind), f"heads{kind}")
+def file_route(content: Annotated[bytes, Depends(_table)], kind: str = ".csv") -> Response:
+    """A table that the page holds as a file; megabytes of JSON, which are read by a thread."""
+    table = sources.sent_table(json_object(content))
+    return answers.download(file_of(table, kind), f"heads{kind}")
