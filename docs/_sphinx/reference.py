@@ -14,6 +14,8 @@ from listed import listed
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
+from viz_encoder.ui.wire.endpoints import bound
+
 NOT_WRITTEN = ("The former name", "Alias for field number")  # old names; what Fields has
 
 
@@ -111,6 +113,10 @@ def _shorten(
         # Where the docstring tells of the fields, their types stand in the signature alone.
         told = "Attributes:" in (value.__doc__ or "")
         return (signature or "").replace("<factory>", "{}") if told else "", None
+    if getattr(value, "work", None):  # a route: what a client sends of it
+        sent = inspect.signature(bound(None, value))  # type: ignore[arg-type]
+        told = inspect.formatannotation(sent.return_annotation)
+        return str(sent.replace(return_annotation=sent.empty)), told
     if signature and signature.startswith("(runner: "):  # of an endpoint: no client sends it
         rest = signature.partition(", ")[2]
         return f"({rest}" if rest else "()", returned

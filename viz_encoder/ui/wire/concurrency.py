@@ -137,7 +137,8 @@ def _as_route(route: Callable[..., R], work: Callable[..., Any]) -> Callable[...
     request = inspect.Parameter("request", inspect.Parameter.KEYWORD_ONLY, annotation=Request)
     taken = [*(each for each in own if each.name != "tell"), request]
     route.__signature__ = inspect.Signature(taken)  # type: ignore[attr-defined]
-    route.__name__, route.__doc__ = work.__name__, work.__doc__
+    for name in ("__name__", "__qualname__", "__module__", "__doc__"):
+        setattr(route, name, getattr(work, name))
     route.work = work  # type: ignore[attr-defined]
     return route
 
