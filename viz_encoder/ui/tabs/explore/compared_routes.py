@@ -46,7 +46,7 @@ def compared(
     """A run against the run `reference`, whatever their lengths; every number is this − reference.
 
     `aligned` pairs equal tokens, this run's first. With a query: the change of its `row` by layer
-    and head, 0 … 1; with a key also its `cell` (now, was, change). `heads` ranks them, the
+    and head, 0 … 1; with a second token also its `cell` (now, was, change). `heads` ranks them, the
     largest change first: of the cell, the row or, without either, the mean of all rows. `why`
     says what cannot be compared.
     """
