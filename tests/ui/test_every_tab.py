@@ -106,6 +106,17 @@ def test_a_tab_asks_no_more_of_its_reader(opened, tab, width):
     assert found["height"] <= HEIGHTS[width][tab]
 
 
+def test_what_the_form_opens_can_be_hit_and_seen(opened):
+    page = opened.page
+    page.set_viewport_size({"width": 1440, "height": 900})
+    fold = page.get_by_role("button", name="Open another model")
+    page.get_by_role("combobox", name="Model", exact=True).focus()
+    fold.click()
+    found = counted(page)
+    fold.click()
+    assert found["small"] == found["faint"] == []
+
+
 def test_the_counts_see_what_they_count(opened):
     page = opened.page
     page.set_viewport_size({"width": 1440, "height": 900})
