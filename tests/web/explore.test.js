@@ -145,6 +145,8 @@ test("the answer says which tokens, how much, and what the strongest head brough
     said({ ...FOUND, edges: [...FOUND.edges, other] }),
     /; head 1\.1 brings the largest share of it \(60%\)\.$/,
   );
+  const untrained = { ...FOUND, heads: FOUND.heads.map((row) => row.map((share) => share / 1e4)), edges: [] };
+  assert.match(said(untrained), /; no head brings 1% of it\.$/);
   assert.deepEqual(strongestHead(FOUND.heads), { layer: 1, head: 1, name: "1.1", share: 6 });
 });
 

@@ -174,8 +174,9 @@ export function answerSaid(found, name, itself = -1, removed = [], other = "") {
   said.push(...listed(found, name, itself, itself < 0 ? "from " : ""));
   const what = link ? ` ${name(link.key)}` : " the largest share of it";
   const much = shareSaid(link?.by_head ?? share, found);
+  if (!much) return [...said, [`; no head brings ${found.large ? "1%" : "0.01"} of it.`, false]];
   const [whose, brings] = removed.includes(head) ? ["the removed head", "had brought"] : ["head", "brings"];
-  return [...said, [`; ${whose} `, false], [head, true], [` ${brings}${what}${much && ` (${much})`}.`, false]];
+  return [...said, [`; ${whose} `, false], [head, true], [` ${brings}${what} (${much}).`, false]];
 }
 
 const OF_TWO = ", in this run minus in the other,"; // after a logit that is compared
