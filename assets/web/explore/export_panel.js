@@ -12,6 +12,7 @@ const WIDTHS = { 84: "one column, 84 mm", 174: "two columns, 174 mm" }; // as mo
 const WEIGHTS =
   "Holds the weights of this run, not their change and no shares; choose Attention, or turn off “Show the change”, first";
 const TITLE = "More exports";
+const PAGE = "Page (HTML)"; // says itself that it holds attention
 const ANY = "Saved run"; // the only file that holds more than weights
 
 export class ExportPanel {
@@ -27,7 +28,7 @@ export class ExportPanel {
     control("Picture width", this.width),
   );
   more = saves(TITLE, [
-    ["Page (HTML)", "All heads and this map in one file that opens offline", () => this.#file("html")],
+    [PAGE, "The attention of all heads in one file that opens offline", () => this.#file("html")],
     ["npz", "This map for NumPy", () => this.#file("npz")],
     [ANY, "The whole run: viz_encoder.Trace.load, or viz-encoder serve", () => this.#file("safetensors")],
     ["Copy Python", "Code that computes this map again", () => this.#code()],
@@ -48,7 +49,7 @@ export class ExportPanel {
   sync() {
     const change = this.map.signed !== null;
     for (const [at, one] of this.more.buttons.entries()) {
-      one.disabled = change && one.textContent !== ANY;
+      one.disabled = change && ![PAGE, ANY].includes(one.textContent);
       one.title = one.disabled ? WEIGHTS : this.titles[at];
     }
   }
