@@ -51,5 +51,6 @@ export function followForm(/** @type {HTMLElement} */ root) {
   };
   const form = document.getElementById("viz-inputs");
   for (const event of EVENTS) form?.addEventListener(event, () => painted().then(say));
+  form?.addEventListener("keydown", (event) => event.key === "Tab" && event.stopPropagation(), true); // else Gradio's lists reopen
   current.on(() => node.hidden || say());
 }
