@@ -504,8 +504,8 @@ export const EN = {
     level: (/** @type {string} */ place) => `question ${place}`,
   },
   switches: {
-    title: "In this model",
-    untrained: "(not how it was trained)",
+    title: "Change the model",
+    untrained: "(it wasn't trained this way)",
     here: "In your browser, without running the model",
     gone: "The switches run the model again, but no model here gives this run: it was recorded, or opened from a file.",
     off: "This is a new run of the unchanged model, so the switches are reset.",
