@@ -46,11 +46,7 @@ MASKED = "This run was made with a mask, but effects are measured without one; p
 
 
 def runnable(entry: Entry) -> tuple[LoadedEncoder, Inputs]:
-    """The model, and the inputs of the run without changes.
-
-    Raises:
-        SelectionError: the model of the run is not loaded here, or the run was made with a mask.
-    """
+    """The model, and the inputs of the run without changes."""
     if entry.recipe.mask is not None:
         raise SelectionError(MASKED)
     reading = entry.read(PURPOSE)
@@ -58,11 +54,7 @@ def runnable(entry: Entry) -> tuple[LoadedEncoder, Inputs]:
 
 
 def outcome_of(entry: Entry, changes: tuple[Change, ...] | None = None) -> Outcome:
-    """Outcome of a run's changes, or of others in their place, which are run just for this.
-
-    Raises:
-        SelectionError: no change is given, or a change does not fit this run.
-    """
+    """Outcome of a run's changes, or of others in their place, which are run just for this."""
     reading, recipe = entry.read(PURPOSE), entry.recipe
     if changes is not None:
         recipe = replace(recipe, changes=changes)

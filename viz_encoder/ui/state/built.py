@@ -74,11 +74,7 @@ class Built:
 
     @property
     def config(self) -> EncoderConfig:
-        """As an EncoderConfig; pre-norm adds a final norm.
-
-        Raises:
-            ConfigError: axes that cannot be combined.
-        """
+        """As an EncoderConfig; pre-norm adds a final norm."""
         for name, choices in (("positions", POSITIONS), ("reads", READS)):
             if getattr(self, name) not in choices:
                 raise ConfigError(
@@ -183,11 +179,7 @@ PRESETS = {size: _preset(size) for size in SIZES}
 
 
 def built_encoder(built: Built, text: str, most: int, device: str = "cpu") -> LoadedEncoder:
-    """The encoder with seeded random weights, and a reader: of pictures, or this text's words.
-
-    Raises:
-        ConfigError: axes that cannot be combined, or more weights than are allowed.
-    """
+    """The encoder with seeded random weights, and a reader: of pictures, or this text's words."""
     config = built.config
     if config.n_parameters > most:
         raise ConfigError(

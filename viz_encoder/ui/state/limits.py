@@ -85,11 +85,7 @@ PUBLIC = replace(
 
 
 def require_time(seconds: float, limits: Limits) -> None:
-    """Refuse to go on after the deadline.
-
-    Raises:
-        TooLong: there is one, and it is over.
-    """
+    """Refuse to go on after the deadline."""
     if limits.work_seconds is not None and seconds > limits.work_seconds:
         raise TooLong(
             f"This took over {limits.work_seconds:g} seconds, the limit for one job on this "

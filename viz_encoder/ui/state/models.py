@@ -170,12 +170,7 @@ class Models:
             return name
 
     def get(self, name: str, kind: str | None = None, tell: Progress = silent) -> LoadedEncoder:
-        """The model of that name, loaded if it was not yet.
-
-        Raises:
-            SelectionError: no such model is offered here, or it reads another kind of input (a
-                model of pictures would take a text for the path of a file on the server).
-        """
+        """The model of that name, loaded if it was not yet."""
         offer = self._offer(name)
         if kind is not None and self._kinds[name] != kind:
             raise SelectionError(f"{name} reads {self._kinds[name]}s, not {kind}s; choose another.")

@@ -44,11 +44,7 @@ class Padding:
 
     @classmethod
     def parsed(cls, code: str) -> "Padding | None":
-        """The padding of a code such as "end:2"; None where it adds no token.
-
-        Raises:
-            SelectionError: the code cannot be read.
-        """
+        """The padding of a code such as "end:2"; None where it adds no token."""
         found = CODE.fullmatch(code)
         if found is None:
             raise SelectionError(f"{shown(code)} is not a padding code; write end:2 or start:2.")
@@ -65,12 +61,7 @@ class Padding:
         return next(name for name, side in SIDES.items() if side == self.side)
 
     def beside(self, encoder: LoadedEncoder, inputs: Inputs) -> Inputs:
-        """One row with unmarked [PAD] at one side, for which the mask has yet to be given.
-
-        Raises:
-            SelectionError: this input or model takes no padding at that side.
-            TooLong: more tokens than the model reads.
-        """
+        """One row with unmarked [PAD] at one side, for which the mask has yet to be given."""
         if not side_of(encoder, inputs, self.preset):
             raise SelectionError(NO_PAD)
         reader = encoder.reader

@@ -94,11 +94,7 @@ class PaintedMask:
 
     @classmethod
     def from_link(cls, query: Mapping[str, str]) -> "PaintedMask | None":
-        """The mask of a link, if it has one.
-
-        Raises:
-            SelectionError: the mask was too large for the link, or the mistake is unknown.
-        """
+        """The mask of a link, if it has one."""
         code = query.get("ran")
         if code == TOO_LARGE:
             raise SelectionError("The mask of this run was too large for its link")
@@ -142,11 +138,7 @@ def mask_code(mask: Bool[Tensor, "query key"]) -> str:
 
 
 def mask_from_code(code: str, n_tokens: int) -> Bool[Tensor, "query key"]:
-    """The mask of a code, over that many tokens.
-
-    Raises:
-        SelectionError: the code is neither a preset nor a packed mask of that many tokens.
-    """
+    """The mask of a code, over that many tokens."""
     if n_tokens > MAX_TOKENS:
         raise SelectionError(f"{UNREAD}: this run has {n_tokens:,} tokens, over {MAX_TOKENS:,}.")
     if code in PRESETS:

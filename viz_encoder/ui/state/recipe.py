@@ -64,11 +64,7 @@ class Recipe:
 
     @classmethod
     def from_link(cls, query: Mapping[str, str]) -> "Recipe":
-        """What a link asks for.
-
-        Raises:
-            SelectionError, InputError, ConfigError: a part of it cannot be read.
-        """
+        """What a link asks for."""
         built = query.get("build")
         return cls(
             Source.from_link(query),

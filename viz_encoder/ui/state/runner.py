@@ -149,22 +149,14 @@ class Runner:
 
 
 def require_kind(built: Built, source: Source) -> None:
-    """Refuse a text for an untrained encoder of pictures, and a picture for one of texts.
-
-    Raises:
-        InputError: it reads the other kind.
-    """
+    """Refuse a text for an untrained encoder of pictures, and a picture for one of texts."""
     if (built.reads == "image") != (source.kind == "image"):
         other = "pictures" if built.reads == "image" else "texts"
         raise InputError(f"{built.name} reads {other}; run one of those first.")
 
 
 def require_few(trace: Trace, most: int | None) -> None:
-    """Refuse a saved run whose maps take long to compute again, on a server for strangers.
-
-    Raises:
-        TooLong: its maps have more cells than that together.
-    """
+    """Refuse a saved run whose maps take long to compute again, on a server for strangers."""
     cells = sum(layer.n_heads for layer in trace.layers) * trace.n_tokens**2
     if most is not None and cells > most:
         raise TooLong(
@@ -174,12 +166,7 @@ def require_few(trace: Trace, most: int | None) -> None:
 
 
 def require_showable(trace: Trace) -> None:
-    """Refuse what the page has no view for, in a sentence.
-
-    Raises:
-        InputError: cross-attention, whose keys are other tokens than its queries, or a run larger
-            than a browser could show.
-    """
+    """Refuse what the page has no view for, in a sentence."""
     if any(layer.cross for layer in trace.layers):
         raise InputError(
             "The keys of this run are other tokens than its queries, as in cross-attention; the "

@@ -62,11 +62,7 @@ def _run_again(models: Models, saved: Trace) -> tuple[Trace, Recipe, Reading]:
 
 
 def _read_again(encoder: LoadedEncoder, sample: Sample) -> Inputs:
-    """Encoder inputs from the text or image of a saved run.
-
-    Raises:
-        InputError: it reads other tokens from it than the run has.
-    """
+    """Encoder inputs from the text or image of a saved run."""
     if isinstance(encoder.reader, TextReader):
         texts = sample.texts
         inputs = encoder.reader.read(texts if len(texts) == 2 else texts[0])

@@ -34,12 +34,7 @@ class Source:
 
     @classmethod
     def text(cls, text_a: str, text_b: str = "") -> "Source":
-        """One text, or a pair unless the second is blank.
-
-        Raises:
-            InputError: a text is not a string.
-            TooLong: a text has more characters than allowed.
-        """
+        """One text, or a pair unless the second is blank."""
         for text in (text_a, text_b):
             if not isinstance(text, str):
                 raise InputError(f"The text is {type(text).__name__}, not text; type some text.")
@@ -52,11 +47,7 @@ class Source:
 
     @classmethod
     def picture(cls, example: str = "") -> "Source":
-        """An example picture by its name, or a person's own.
-
-        Raises:
-            SelectionError: no such example.
-        """
+        """An example picture by its name, or a person's own."""
         if example and example not in PICTURES:
             raise SelectionError(
                 f"There is no example picture {shown(example)}; choose one of "
@@ -66,11 +57,7 @@ class Source:
 
     @classmethod
     def from_link(cls, query: Mapping[str, str]) -> "Source":
-        """What a link asks for; the first example where it names nothing.
-
-        Raises:
-            SelectionError: an unknown kind or example.
-        """
+        """What a link asks for; the first example where it names nothing."""
         kind = query.get("kind", "text")
         if kind not in KINDS:
             raise SelectionError(

@@ -92,21 +92,13 @@ class Entry(StoreEntry):
         return self._n_run + self.weight_bytes + mask + self._surveys.nbytes
 
     def read(self, purpose: str) -> Reading:
-        """The model and what it read, for another run.
-
-        Raises:
-            SelectionError: the model is not loaded here, as for a saved run.
-        """
+        """The model and what it read, for another run."""
         if self.reading is None:
             raise SelectionError(self.model_gone(purpose))
         return self.reading
 
     def model(self, purpose: str = "see this") -> LoadedEncoder:
-        """The model that ran.
-
-        Raises:
-            SelectionError: the model is not loaded here, as for a saved run.
-        """
+        """The model that ran."""
         if self.encoder is None:
             raise SelectionError(self.model_gone(purpose))
         return self.encoder
@@ -142,11 +134,7 @@ class Entry(StoreEntry):
         return card.source if Path(card.source).is_dir() else card.name
 
     def whole_source(self, purpose: str = "see this") -> WeightSource:
-        """Like `source`, but only if every head of the model ran.
-
-        Raises:
-            SelectionError: the model is not loaded here, or a head was removed from this run.
-        """
+        """Like `source`, but only if every head of the model ran."""
         if self.removed:
             raise SelectionError(HEAD_REMOVED)
         return self.source(purpose)

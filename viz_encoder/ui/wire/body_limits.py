@@ -134,11 +134,7 @@ def sent(most: int, what: str) -> Any:
 
 
 def read_json(content: bytes | str, fault: str = "What was sent is not JSON.") -> Any:
-    """What the JSON of a client holds.
-
-    Raises:
-        InputError: the content is not JSON.
-    """
+    """What the JSON of a client holds."""
     try:
         return json.loads(content)
     except (ValueError, RecursionError):
@@ -146,11 +142,7 @@ def read_json(content: bytes | str, fault: str = "What was sent is not JSON.") -
 
 
 def json_object(content: bytes, fault: str = "Send a JSON object.") -> dict[str, Any]:
-    """The JSON object of a body.
-
-    Raises:
-        InputError: the content is not a JSON object.
-    """
+    """The JSON object of a body."""
     sent = read_json(content, fault)
     if not isinstance(sent, dict):
         raise InputError(fault)

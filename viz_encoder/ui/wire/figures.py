@@ -75,11 +75,7 @@ ENDPOINTS = (figure,)
 
 
 def draw_view(entry: Entry, name: str, given: Mapping[str, str]) -> go.Figure:
-    """The figure of that name, with its options as text.
-
-    Raises:
-        SelectionError: no such view or option, or the view needs a model that is not here.
-    """
+    """The figure of that name, with its options as text."""
     if name not in VIEWS:
         raise SelectionError(f"There is no view {name[:40]!r}; choose one of {', '.join(VIEWS)}.")
     view = VIEWS[name]

@@ -41,12 +41,7 @@ def sent_pictures(folder: str, content: bytes, limits: Limits) -> Named:
 
 
 def zipped_pictures(folder: str, path: Path, limits: Limits) -> Named:
-    """The pictures of a .zip file, in the order of their names; other files are left out.
-
-    Raises:
-        InputError: no .zip file, one that is locked, or one without pictures.
-        TooLong: more pictures or bytes than this page takes.
-    """
+    """The pictures of a .zip file, in the order of their names; other files are left out."""
     try:
         with zipfile.ZipFile(path) as packed:
             found = sorted(

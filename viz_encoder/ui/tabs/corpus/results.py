@@ -187,11 +187,7 @@ def said(table: HeadTable, name: str) -> str:
 
 
 def file_of(table: HeadTable, kind: str) -> bytes:
-    """The table as a file of that ending.
-
-    Raises:
-        SelectionError: no such ending.
-    """
+    """The table as a file of that ending."""
     if kind not in FILES:
         raise SelectionError(f"There is no file {kind[:20]!r}; choose one of {', '.join(FILES)}.")
     with tempfile.TemporaryDirectory() as folder:

@@ -35,12 +35,7 @@ NO_TABLE = (KeyError, ValueError, TypeError, IndexError, AttributeError, EOFErro
 
 
 def texts_of(path: Path, columns: TextColumns, limits: Limits) -> list[Any]:
-    """The texts or pairs of a file, in order; a line that holds none is an `Unreadable`.
-
-    Raises:
-        InputError: a kind of file that is not read, or no such column.
-        TooLong: more texts than this page takes.
-    """
+    """The texts or pairs of a file, in order; a line that holds none is an `Unreadable`."""
     kind = path.suffix.lower()
     if kind not in (*TEXTS, ".parquet"):
         known = ", ".join((*TEXTS, ".parquet", TREES))
@@ -101,11 +96,7 @@ def is_table(path: Path) -> bool:
 
 
 def opened_table(path: Path) -> HeadTable:
-    """A saved table.
-
-    Raises:
-        InputError: the file holds none.
-    """
+    """A saved table."""
     try:
         return sound(HeadTable.load(path))
     except VizEncoderError as fault:
@@ -115,11 +106,7 @@ def opened_table(path: Path) -> HeadTable:
 
 
 def sent_table(data: dict[str, Any]) -> HeadTable:
-    """Table from plain data, as the page holds it.
-
-    Raises:
-        InputError: it is something else.
-    """
+    """Table from plain data, as the page holds it."""
     try:
         return sound(from_data(data))
     except (*NO_TABLE, VizEncoderError) as fault:
@@ -127,11 +114,7 @@ def sent_table(data: dict[str, Any]) -> HeadTable:
 
 
 def sound(table: HeadTable) -> HeadTable:
-    """The table, if it is as it says.
-
-    Raises:
-        InputError: it has no statistic, or examples of heads that it does not have.
-    """
+    """The table, if it is as it says."""
     if not table.statistics or any(spread.mean.ndim != 2 for spread in table.statistics.values()):
         raise InputError("The table has no statistic of heads.")
     for one in table.examples:
@@ -142,11 +125,7 @@ def sound(table: HeadTable) -> HeadTable:
 
 
 def named_file(folder: str, name: str, content: bytes, limits: Limits) -> Path:
-    """The upload as a file of its own name.
-
-    Raises:
-        InputError: a kind of file that this server does not open.
-    """
+    """The upload as a file of its own name."""
     ending = Path(shortened(name)).suffix.lower()
     if ending in PACKED and not limits.packed_tables:
         raise InputError(

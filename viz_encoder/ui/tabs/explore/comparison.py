@@ -25,11 +25,7 @@ REFERENCE_GONE = "The reference has expired on the server; choose another run un
 
 
 def reference_of(store: TraceStore, key: str) -> Trace:
-    """The run that is compared with.
-
-    Raises:
-        SelectionError: it is not held.
-    """
+    """The run that is compared with."""
     try:
         return store.get(key).trace
     except SelectionError:
@@ -166,9 +162,6 @@ def changes(
 
     Runs of one length are compared place by place, others on the tokens that both have; `view` is
     what is hidden, renormalized and merged in both first.
-
-    Raises:
-        SelectionError: a run that is not held, no such layer, or other heads.
     """
     trace = store.get(key).trace
     chosen = parse_index("layer", layer, trace.n_layers)

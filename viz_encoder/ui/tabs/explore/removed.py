@@ -101,11 +101,7 @@ def removed_row(
 
 
 def _ready(entry: Entry, given: Mapping[str, str]) -> tuple[Attribution, LoadedEncoder, Inputs]:
-    """The split score, and what runs again.
-
-    Raises:
-        SelectionError: the model is not loaded here, or the run was changed or masked.
-    """
+    """The split score, and what runs again."""
     if entry.recipe.changes:
         raise SelectionError(CHANGED)
     question, _ = asked(given)

@@ -31,11 +31,7 @@ GRAMMAR = tuple(
 
 
 def reference_of(encoder: LoadedEncoder) -> Sequence[str]:
-    """At most 20 texts for this model: on several topics, or in its own small language.
-
-    Raises:
-        SelectionError: a model that reads no text.
-    """
+    """At most 20 texts for this model: on several topics, or in its own small language."""
     if encoder.kind != "text":
         raise SelectionError(
             "The mean over a reference set is only for texts; choose zero, or give a set in "

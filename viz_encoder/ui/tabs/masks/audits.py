@@ -113,9 +113,6 @@ class Audits:
         """The report on a specimen, or on the same model with the corrected line, and pictures.
 
         What `tell` raises ends the audit, of which nothing is kept then.
-
-        Raises:
-            SelectionError: there is no such specimen or seed.
         """
         identifier = _known(identifier)
         if not isinstance(fixed, bool):

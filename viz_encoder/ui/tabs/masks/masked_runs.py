@@ -28,11 +28,7 @@ MAX_ROWS = 512  # tokens, where all layers are written out as rows of 0 and 1
 
 
 def masked_of(entry: Entry) -> Masked:
-    """The intended mask of a run.
-
-    Raises:
-        SelectionError: it was not made with a mask.
-    """
+    """The intended mask of a run."""
     if entry.masked is None:
         raise SelectionError(NO_MASK)
     return entry.masked

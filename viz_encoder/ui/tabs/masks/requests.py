@@ -157,11 +157,6 @@ def from_file(
     """One mask of an uploaded .npy or .csv file, and the number of samples in the file.
 
     One row, a value a token, is meant for every query.
-
-    Raises:
-        InputError: the file is not a mask, has another number of tokens than this run, or does not
-            fit the convention.
-        SelectionError: the file has no such sample.
     """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, f"mask{Path(name).suffix[:8].lower()}")

@@ -35,10 +35,6 @@ def given_items(lines: str, files: Sequence[str] | None = None) -> tuple[Item, .
 
     Pictures have labels where all their names are such as cat_1.png: what stands before the first
     underscore, if that makes at least two labels.
-
-    Raises:
-        InputError: nothing, or both; or files of both kinds.
-        TooLong: more than is read.
     """
     text = lines if isinstance(lines, str) else ""
     paths = [Path(path) for path in files or ()]

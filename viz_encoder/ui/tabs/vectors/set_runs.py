@@ -111,11 +111,7 @@ def learn(
 
 
 def state_after(typed: str) -> int:
-    """The hidden states that the form's field names: a number of blocks, or -1 for all of them.
-
-    Raises:
-        SelectionError: it is neither a whole number nor "all".
-    """
+    """The hidden states that the form's field names: a number of blocks, or -1 for all of them."""
     wanted = typed.strip().lower()
     if wanted in ("", ALL):
         return -1

@@ -52,11 +52,7 @@ class ResultSettings:
 
 
 def measure_states(entry: Entry, what: str, asked: ResultSettings) -> StateResult:
-    """One of MEASURED: the result of an analysis, with what the page leaves out left out.
-
-    Raises:
-        SelectionError: no such measure, layer, token or head; or the model is not here.
-    """
+    """One of MEASURED: the result of an analysis, with what the page leaves out left out."""
     if what not in MEASURED:
         raise SelectionError(f"There is no measure {shown(what)}; choose {', '.join(MEASURED)}.")
     trace, hidden = entry.trace, asked.hide_special
