@@ -50,10 +50,14 @@ def upload(opened, path) -> None:
     opened.painted()
 
 
-def strongest(values, names, side: str) -> str:
-    """The three largest, as the page lists them."""
-    order = np.argsort(-np.asarray(values), kind="stable")[:3]
-    return ", ".join(f"{side} {at} “{names[at]}” {values[at]:.4f}" for at in order)
+def strongest(values, names, shown=None) -> str:
+    """The three largest of those shown, as the page lists them."""
+    order = sorted(range(len(names)) if shown is None else shown, key=lambda at: -float(values[at]))
+    return ", ".join(f"“{names[at]}” ({two_digits(float(values[at]))})" for at in order[:3])
+
+
+def two_digits(weight: float) -> str:
+    return f"{weight:.2f}" if weight >= 0.1 else f"{weight:#.2g}"
 
 
 def wait_for_told(opened, text: str) -> None:
@@ -130,7 +134,7 @@ def test_hovering_a_word_shows_its_row_and_leaving_the_chosen_one(shaded, trace)
     for at in (10, 2):
         opened.page.hover(f"[data-token='{at}']")
         row = trace.attention(3, 5)[at].tolist()
-        wait_for_told(opened, f"looks most at {strongest(row, trace.tokens, 'key')}")
+        wait_for_told(opened, f"looks most at {strongest(row, trace.tokens)}")
         color = "document.querySelector(\"[data-token='0'] span\").style.backgroundColor"
         assert opened.page.evaluate(color) != ""
     assert opened.page.evaluate("window.vizTab.selection.query") == 8
@@ -143,7 +147,7 @@ def test_the_darkest_chip_is_the_largest_weight(shaded, trace):
     opened = shaded(layer=3, head=5, query=8)
     opened.page.hover("[data-token='9']")
     row = trace.attention(3, 5)[9]
-    wait_for_told(opened, strongest(row.tolist(), trace.tokens, "key"))
+    wait_for_told(opened, strongest(row.tolist(), trace.tokens))
     brightness = opened.page.eval_on_selector_all(
         ".viz-word > span",
         "all => all.map((c) => c.style.backgroundColor.match(/\\d+/g).reduce((a, b) => a + +b, 0))",
@@ -161,7 +165,7 @@ def test_who_looks_at_a_word_is_its_column(shaded, trace):
     weights = trace.attention(3, 5)
     assert np.allclose(numbers(titles(opened)), weights[:, 4], atol=5e-5)
     opened.page.hover("[data-token='2']")
-    column = strongest(weights[:, 2].tolist(), trace.tokens, "query")
+    column = strongest(weights[:, 2].tolist(), trace.tokens)
     wait_for_told(opened, f"is looked at most by {column}")
     opened.page.click("[data-token='2']")
     opened.page.wait_for_selector(".viz-source[data-painted$=':2']")
@@ -174,7 +178,7 @@ def test_arrows_walk_and_enter_chooses(shaded, trace):
     opened.page.focus("[data-token='4']")
     opened.page.keyboard.press("ArrowRight")
     opened.page.keyboard.press("ArrowRight")
-    wait_for_told(opened, strongest(trace.attention(1, 3)[6].tolist(), trace.tokens, "key"))
+    wait_for_told(opened, strongest(trace.attention(1, 3)[6].tolist(), trace.tokens))
     assert opened.page.evaluate("window.vizTab.selection.query") == 4
     opened.page.keyboard.press("Enter")
     opened.page.wait_for_selector(".viz-source[data-painted$=':6']")
@@ -194,7 +198,7 @@ def test_a_long_text_comes_in_parts_with_rows_on_hover_and_columns_on_click(alon
     weights = trace.attention(0, 0)
     goes_to_the_chosen_and_to_the_strongest(opened, weights)
     opened.page.hover("[data-token='5']")
-    wait_for_told(opened, strongest(weights[5].tolist(), trace.tokens, "key"))
+    wait_for_told(opened, strongest(weights[5].tolist(), trace.tokens))
     opened.page.click("[data-direction='who']")
     opened.page.wait_for_selector(".viz-source[data-painted*=':who:']")
     opened.page.hover("[data-token='7']")
@@ -295,7 +299,7 @@ def test_what_is_pending_changes_no_name_and_no_number(alone, trace):
     assert np.allclose(numbers(titles(opened)), row, atol=5e-5)
     assert page.inner_text(".viz-source h3").startswith("Where query 8 “street” looks (3.5)")
     page.hover("[data-token='10']")
-    wait_for_told(opened, strongest(trace.attention(3, 5)[10].tolist(), trace.tokens, "key"))
+    wait_for_told(opened, strongest(trace.attention(3, 5)[10].tolist(), trace.tokens))
     assert "10 “" in page.inner_text(".viz-source h3")
     faded = "getComputedStyle(document.querySelector('.viz-source-body')).opacity"
     assert float(page.evaluate(faded)) < 0.7
@@ -307,14 +311,9 @@ def test_what_is_pending_changes_no_name_and_no_number(alone, trace):
     page.wait_for_selector(".viz-source[data-painted*=':hide:3.2:10']")
     page.mouse.move(2, 2)
     shown = [at for at in range(trace.n_tokens) if not trace.sample.special[at]]
-    wait_for_told(opened, strongest_of(trace.attention(3, 2)[10], shown, trace.tokens))
+    wait_for_told(opened, strongest(trace.attention(3, 2)[10], trace.tokens, shown))
     assert np.allclose(numbers(titles(opened)), trace.attention(3, 2)[10, shown], atol=5e-5)
     assert "(3.2)" in page.inner_text(".viz-source h3") and float(page.evaluate(faded)) == 1
-
-
-def strongest_of(row, shown, names) -> str:
-    order = sorted(shown, key=lambda at: -float(row[at]))[:3]
-    return ", ".join(f"key {at} “{names[at]}” {float(row[at]):.4f}" for at in order)
 
 
 @pytest.mark.slow

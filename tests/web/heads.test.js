@@ -20,7 +20,7 @@ test("words become tests with their bounds", () => {
     ["heads that look at the previous token", ["previous > 0.5"]],
     ["Next token over 20%", ["next > 0.2"]],
     ["token before ≥ half", ["previous > 0.5"]],
-    ["broad", ["entropy > 1.6"]],
+    ["spread out", ["entropy > 1.6"]],
     ["sharp and far", ["distance > 4", "entropy < 0.6"]],
     ["near", ["distance < 2"]],
     ["entropy under 1.25", ["entropy < 1.25"]],

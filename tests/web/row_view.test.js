@@ -47,16 +47,13 @@ test("a small run's rows and columns are of its whole map", async () => {
   assert.deepEqual([...row.values], [0.125, 0.375, 0.625, 0.875]);
   assert.deepEqual([...row.fromWhole(row.whole, 2)], [0.25, 0.5, 0.75, 1]);
   assert.equal(row.heading(1), "Where query 1 “un” looks (2.1)");
-  assert.equal(
-    row.sentence(1, row.values),
-    "query 1 “un” looks most at key 3 “it” 0.8750, key 2 “do” 0.6250, key 1 “un” 0.3750",
-  );
+  assert.equal(row.sentence(1, row.values), "“un” looks most at “it” (0.88), “do” (0.63), “un” (0.38)");
   assert.equal(row.cell(row.values, 2), "2.1  query 1 “un” → key 2 “do”: 0.6250");
   const column = made({}, "who");
   await column.fetch(fresh);
   assert.deepEqual([...column.values], [0.75, 0.875, 1, 1.125]);
   assert.equal(column.side, "key");
-  assert.match(column.sentence(3, column.values), /^key 3 “it” is looked at most by query 3 “it” 1.1250/);
+  assert.match(column.sentence(3, column.values), /^“it” is looked at most by “it” \(1.13\)/);
   assert.equal(column.cell(column.values, 2), "2.1  query 2 “do” → key 3 “it”: 1.0000");
 });
 
@@ -71,6 +68,6 @@ test("what a row was before a change is told of the row that was asked for, and 
   Object.assign(long, { shownRow: found(0.75), changed: { changes: [{ code: "h0.1" }] } });
   const row = new RowView(long, { ...SELECTION, name: "2.1", kept: "all" }, "looks");
   await row.fetch(fresh, async () => ({ ...long, shownRow: found(0.25) }));
-  assert.match(row.sentence(1, row.values), /looks most at key 4 “t4” 0.7500; was key 4 “t4” 0.2500$/);
-  assert.match(row.sentence(2, row.values), /looks most at key 4 “t4” 0.7500$/);
+  assert.match(row.sentence(1, row.values), /looks most at “t4” \(0.75\); was “t4” \(0.25\)$/);
+  assert.match(row.sentence(2, row.values), /looks most at “t4” \(0.75\)$/);
 });

@@ -30,10 +30,10 @@ export function drawArcs(canvas, box, chips, { query, links, faint }, room = ROO
   for (const [at, { at: key, weight: share }] of [...links.entries()].reverse()) {
     if (!chips[key] || key === query) continue;
     context.globalAlpha = single ? 1 : 0.55;
-    const peak = arc(context, place(query), place(key), css(at ? "--arc" : "--accent", box), 1 + 5 * share, room);
+    const peak = arc(context, place(query), place(key), css(at ? "--arc" : "--viz-mark-key", box), 1 + 5 * share, room);
     context.globalAlpha = 1;
     if (!single || share < LABELLED) continue;
-    const [text, color] = [rounded(share), css(at ? "--body-text-color-subdued" : "--accent", box)];
+    const [text, color] = [rounded(share), css(at ? "--body-text-color-subdued" : "--viz-mark-key", box)];
     labels.unshift({ ...peak, text, color, wide: context.measureText(text).width });
   }
   for (const each of apart(labels)) write(context, each);

@@ -45,7 +45,7 @@ const PHRASES = [
   phrase("role:a_to_b", "a to b", "put # of the weight of sentence A on the words of B", least(0.5)),
   phrase("role:b_to_a", "b to a", "put # of the weight of sentence B on the words of A", least(0.5)),
   phrase("role:pronoun", "pronouns, pronoun, coreference", "link # of the pronouns to an earlier word", PRONOUN),
-  phrase("entropy", "high entropy, broad, broadly, uniform, uniformly, even, evenly, everywhere", ENTROPY, BROAD),
+  phrase("entropy", "high entropy, spread out, broad, uniform, uniformly, even, evenly, everywhere", ENTROPY, BROAD),
   phrase("entropy", "low entropy, focused, focussed, sharp, sharply, narrow", ENTROPY, SHARP),
   phrase("entropy", "entropy", ENTROPY),
   phrase("distance", "long distance, large distance, far away, far, distant, global", AWAY, FAR),
@@ -163,11 +163,11 @@ export const betweenTexts = (/** @type {string} */ text) => TEXTS.test(text);
  * @type {(run: { tokens: string[], special: boolean[], grid: unknown, paired: boolean }) =>
  *   string[]} */
 export function phrases({ tokens, special, grid, paired }) {
-  if (grid) return ["previous token", "next token", "itself", "first token", "special tokens", "far", "broad"];
+  if (grid) return ["previous token", "next token", "itself", "first token", "special tokens", "far", "spread out"];
   const texts = paired ? ["A → B", "B → A"] : [];
   const marks = tokens.some((token, at) => !special[at] && !/[\p{L}\p{N}]/u.test(token));
   const always = ["previous token", "next token", "offset -2", "same token", "delimiter", "sink"];
-  return [...texts, ...always, ...(marks ? ["punctuation"] : []), "pronouns", "broad"];
+  return [...texts, ...always, ...(marks ? ["punctuation"] : []), "pronouns", "spread out"];
 }
 
 // In small letters, signs for bounds, one space around every word.

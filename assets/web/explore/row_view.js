@@ -1,7 +1,8 @@
 // One requested row or column: its numbers, their context, its sentences and its table.
 
 import { makesText } from "../core/change_codes.js";
-import { number } from "../core/dom.js";
+import { number, rounded } from "../core/dom.js";
+import { quoted, toldApart } from "../core/token_names.js";
 import { csvFile } from "../views/canvas_png.js";
 import { saveRow } from "../views/save_row.js";
 import { COLUMN, descending, ROW, TOLD } from "../views/shading.js";
@@ -110,16 +111,17 @@ export class RowView {
 
   /** The strongest of what is shown. @type {(unit: number, values: Float32Array) => string} */
   sentence(unit, values) {
-    const other = this.who ? "query" : "key";
+    const names = this.units.map(({ name }) => name);
+    const told = (/** @type {number} */ at) => toldApart(names, at, quoted, this.units[at].tokens[0]);
     const listed = (/** @type {Float32Array} */ of) =>
       descending(of)
         .slice(0, TOLD)
-        .map((at) => `${this.named(at, other)} ${number(of[at])}`)
+        .map((at) => `${told(at)} (${rounded(of[at])})`)
         .join(", ") || "nothing";
     const was = this.#wasOf(unit);
     const verb = this.who ? "is looked at most by" : "looks most at";
     const [now, before] = [listed(values), was ? listed(was) : ""];
-    return `${this.named(unit)} ${verb} ${now}${before && before !== now ? `; was ${before}` : ""}`;
+    return `${this.units[unit] ? told(unit) : this.named(unit)} ${verb} ${now}${before && before !== now ? `; was ${before}` : ""}`;
   }
 }
 
