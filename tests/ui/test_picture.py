@@ -41,12 +41,12 @@ def test_hovering_a_patch_shows_its_row(shaded, wide):
     weights = wide.attention(1, 2)
     for token in (68, 120, 1):
         point(opened, token)
-        wait_for_told(opened, strongest(weights[token].tolist(), wide.tokens, "key"))
+        wait_for_told(opened, strongest(weights[token].tolist(), wide.tokens))
     opened.page.hover("[data-token='0']")  # [CLS], beside the picture
-    wait_for_told(opened, strongest(weights[0].tolist(), wide.tokens, "key"))
+    wait_for_told(opened, strongest(weights[0].tolist(), wide.tokens))
     assert opened.page.evaluate("window.vizTab.selection.query") == 30
     opened.page.mouse.move(2, 2)
-    wait_for_told(opened, strongest(weights[30].tolist(), wide.tokens, "key"))
+    wait_for_told(opened, strongest(weights[30].tolist(), wide.tokens))
 
 
 def largest_said(title):

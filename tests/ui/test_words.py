@@ -53,7 +53,9 @@ def upload(opened, path) -> None:
 def strongest(values, names, shown=None) -> str:
     """The three largest of those shown, as the page lists them."""
     order = sorted(range(len(names)) if shown is None else shown, key=lambda at: -float(values[at]))
-    return ", ".join(f"“{names[at]}” ({two_digits(float(values[at]))})" for at in order[:3])
+    number = lambda at: f"{at} " if names.count(names[at]) > 1 else ""  # noqa: E731
+    said = [f"{number(at)}“{names[at]}” ({two_digits(float(values[at]))})" for at in order[:3]]
+    return ", ".join(said)
 
 
 def two_digits(weight: float) -> str:

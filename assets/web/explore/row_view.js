@@ -2,7 +2,7 @@
 
 import { makesText } from "../core/change_codes.js";
 import { number, rounded } from "../core/dom.js";
-import { quoted, toldApart } from "../core/token_names.js";
+import { quoted } from "../core/token_names.js";
 import { csvFile } from "../views/canvas_png.js";
 import { saveRow } from "../views/save_row.js";
 import { COLUMN, descending, ROW, TOLD } from "../views/shading.js";
@@ -112,7 +112,8 @@ export class RowView {
   /** The strongest of what is shown. @type {(unit: number, values: Float32Array) => string} */
   sentence(unit, values) {
     const names = this.units.map(({ name }) => name);
-    const told = (/** @type {number} */ at) => toldApart(names, at, quoted, this.units[at].tokens[0]);
+    const alone = (/** @type {string} */ name) => names.indexOf(name) === names.lastIndexOf(name);
+    const told = (/** @type {number} */ at) => (alone(names[at]) ? quoted(names[at]) : unitName(this.units[at]));
     const listed = (/** @type {Float32Array} */ of) =>
       descending(of)
         .slice(0, TOLD)
