@@ -73,6 +73,7 @@ MAY_HAVE = (
     "#viz-tries",
     "#viz-run-host",
     ".viz-changed",
+    ".viz-finding-chips",
     '.viz-learn[data-painted$=":1"]',
     ".viz-check",
     ".viz-zoo-section",
