@@ -4,17 +4,13 @@ import plotly.graph_objects as go
 
 from viz_encoder.attribution.attribution import Attribution
 from viz_encoder.figures.theme import apply, caption, head_axes, plain, signed_colors, weight_bar
-from viz_encoder.figures.view import MEASURED, NOT_MEASURED, SOURCE, drawn, share_bar
+from viz_encoder.figures.view import MEASURED, NOT_MEASURED, drawn_share, share_bar
 
 WRITTEN = 16  # most heads of a layer whose shares are written into the cells
 
 
-@drawn(
+@drawn_share(
     "What each head brought",
-    takes=("attribution",),
-    measured=MEASURED,
-    not_measured=NOT_MEASURED,
-    source=SOURCE,
     look="Look for the strongest color: that head brought most of the score.",
 )
 def head_shares(attribution: Attribution) -> go.Figure:

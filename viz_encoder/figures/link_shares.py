@@ -19,9 +19,8 @@ from viz_encoder.figures.theme import (
 from viz_encoder.figures.view import (
     MEASURED,
     NOT_MEASURED,
-    SOURCE,
     HeadOrSum,
-    drawn,
+    drawn_share,
     share_bar,
 )
 
@@ -29,12 +28,8 @@ MAX_SIDE = 512
 BLOCK_CELLS = 2**22  # shares before they are added up
 
 
-@drawn(
+@drawn_share(
     "What each link of a head brought",
-    takes=("attribution",),
-    measured=MEASURED,
-    not_measured=NOT_MEASURED,
-    source=SOURCE,
     look="Look for the strongest cells, and compare them with the head's attention map.",
 )
 def link_shares(attribution: Attribution, *, layer: int = 0, head: HeadOrSum = 0) -> go.Figure:

@@ -22,8 +22,7 @@ from viz_encoder.figures.theme import (
 from viz_encoder.figures.view import (
     MEASURED,
     NOT_MEASURED,
-    SOURCE,
-    drawn,
+    drawn_share,
     share_bar,
 )
 
@@ -38,12 +37,8 @@ WIDTHS = 1.2, 9.0
 NEGATIVE, POSITIVE = SIGNED[0], SIGNED[-1]
 
 
-@drawn(
+@drawn_share(
     "How a score got there",
-    takes=("attribution",),
-    measured=MEASURED,
-    not_measured=NOT_MEASURED,
-    source=SOURCE,
     look="Follow the widest curves down from the node on top: through which tokens, blocks and "
     "heads the score came.",
 )

@@ -9,19 +9,14 @@ from viz_encoder.figures.theme import apply, caption, plain
 from viz_encoder.figures.view import (
     MEASURED,
     NOT_MEASURED,
-    SOURCE,
-    drawn,
+    drawn_share,
     share_bar,
     special_columns,
 )
 
 
-@drawn(
+@drawn_share(
     "Shares of a score, block by block",
-    takes=("attribution",),
-    measured=MEASURED,
-    not_measured=NOT_MEASURED,
-    source=SOURCE,
     look="The row of the input says which tokens carried the score; below it, where it sat after "
     "each block.",
 )

@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import wraps
+from functools import partial, wraps
 from typing import Annotated, Any, Literal, ParamSpec
 
 import plotly.graph_objects as go
@@ -174,6 +174,14 @@ MEASURED = (
 NOT_MEASURED = (
     "what would happen without a token or head (see the effect of removing), nor why the weights "
     "are what they are."
+)
+# Makes a view of an attribution, by gradients of this run.
+drawn_share = partial(
+    drawn,
+    takes=("attribution",),
+    measured=MEASURED,
+    not_measured=NOT_MEASURED,
+    source=SOURCE,
 )
 
 

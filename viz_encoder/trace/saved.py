@@ -109,7 +109,7 @@ def unpack(tensors: dict[str, Tensor], facts: TraceFacts) -> Trace:
         raise Damaged(f"key_tokens has {len(facts.key_tokens)} names")
     for at, head in facts.removed:
         if not 0 <= at < len(layers) or not 0 <= head < layers[at].n_heads:
-            raise Damaged(f"removed names {(at, head)}, which is no head of it")
+            raise Damaged(f"removed lists the head {at}.{head}, which the run does not have")
     return Trace(
         *(layers, hidden, output, valid, sample, facts.origin),
         key_tokens=facts.key_tokens,

@@ -30,8 +30,8 @@ class WorkWatch:
         """Go on.
 
         Raises:
-            SenderLeft: nobody listens any more.
-            TooLong: the time is over.
+            SenderLeft: the client has disconnected.
+            TooLong: the work has reached its time limit.
         """
         if not self._wanted():
             raise SenderLeft("Stopped: no one was waiting for the result.")
