@@ -138,7 +138,8 @@ def _clicks(
     what: str, page: Page, names: tuple[str, str], rounds: int, *, mouse: bool = False
 ) -> Measured:
     page.wait_for_selector(names[0].format(2, 0), timeout=120_000)
-    each = [(2 + at % 4, at % 12) for at in range(rounds + 2)]
+    # No head twice: its map is kept.
+    each = [(2 + at % 4, (at + at // 12) % 12) for at in range(rounds + 2)]
     return _measured(what, [click_to_paint(page, names, *one, mouse=mouse) for one in each][2:])
 
 
