@@ -192,6 +192,8 @@ def test_each_of_four_questions_has_its_sentence_and_a_link(visit, minilm, trace
     page.wait_for_selector("#viz-set-lines", state="visible")
     assert leads(page) == [] and not page.is_visible(".viz-hidden .viz-slider")
     page.wait_for_url("**pool.part=set*")
+    # Its answer is on its way; Gradio tells the console of a stream that a reload breaks.
+    page.wait_for_selector("#viz-set .viz-pool[data-painted]", timeout=60_000)
     page.reload()
     page.wait_for_selector("#viz-set-lines", state="visible", timeout=60_000)
     assert page.get_attribute("button[data-part=set]", "aria-pressed") == "true"
