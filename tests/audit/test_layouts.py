@@ -20,7 +20,7 @@ from tests.audit.layouts import (
 from tests.audit.plants import Stack, banded, causal, own_mask, padding
 from tests.slow import slow, slow_but
 from viz_encoder.audit import AuditScope
-from viz_encoder.audit.measure.changed_tokens import with_changed
+from viz_encoder.audit.measure.changes import with_changed
 from viz_encoder.audit.measure.setting import Case
 from viz_encoder.trace.mask_parsing import GivenMasks
 

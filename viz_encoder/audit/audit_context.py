@@ -12,8 +12,7 @@ from torch import Tensor
 
 from viz_encoder.audit.arguments import AuditScope
 from viz_encoder.audit.further_batches import FurtherBatches
-from viz_encoder.audit.measure.changed_tokens import with_changed
-from viz_encoder.audit.measure.difference import first_nonfinite, gap
+from viz_encoder.audit.measure.changes import first_nonfinite, gap, with_changed
 from viz_encoder.audit.measure.fixed_keys import fixed_keys
 from viz_encoder.audit.measure.gradients import Gradients, NoGradient, gradients_of, real_rows
 from viz_encoder.audit.measure.maps import Maps, maps_of

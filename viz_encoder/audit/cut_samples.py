@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.calling import signature_of
 from viz_encoder.audit.diagnose.right_on import is_right_on
-from viz_encoder.audit.measure.difference import Gap, gap, own_rows
+from viz_encoder.audit.measure.changes import Gap, gap, own_rows
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.reach import must_know
 from viz_encoder.audit.measure.setting import MASS, Case, ModelFault

@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from viz_encoder.audit.audit_context import AuditContext
-from viz_encoder.audit.measure.changed_tokens import content_of, with_content
+from viz_encoder.audit.measure.changes import content_of, with_content
 from viz_encoder.audit.measure.flex_masks import mapped
 from viz_encoder.audit.measure.gradients import Gradients
 from viz_encoder.audit.measure.pooled_rows import Amounts, pooled_rows, read_rows

@@ -15,10 +15,10 @@ from viz_encoder.audit.arguments import AuditScope, require_intents
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.batch_facts import ids_of_padding, lengths_of
 from viz_encoder.audit.calling import require_one_stack, with_batch
-from viz_encoder.audit.checks import in_place, row_sums
+from viz_encoder.audit.checks import in_place
 from viz_encoder.audit.checks import maps as maps_check
 from viz_encoder.audit.diagnose.right_on import unlike_itself
-from viz_encoder.audit.measure.difference import gap
+from viz_encoder.audit.measure.changes import gap
 from viz_encoder.audit.measure.flex_masks import mapped, tensors_in
 from viz_encoder.audit.measure.intents import read_intent, require_samples
 from viz_encoder.audit.measure.maps import maps_of
@@ -155,7 +155,9 @@ def _questions(pad_id: int | None) -> tuple[Question, ...]:
         Question("runs", "Gives numbers", _runs),
         in_place.in_place,
         Question("maps", "Attention maps", _maps, ("runs",)),
-        Question("row_sums", "Rows of the maps sum to 1", row_sums.ask_one_batch, ("runs", "maps")),
+        Question(
+            "row_sums", "Rows of the maps sum to 1", maps_check.ask_one_batch, ("runs", "maps")
+        ),
         Question("never_read", "Tokens that are never read", _never_read, ("runs", "maps")),
         Question("pad_id", "Ids of padding", lambda context: ids_of_padding(context.base, pad_id)),
         Question("length", "Lengths of the samples", lambda context: lengths_of(context.base)),

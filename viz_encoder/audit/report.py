@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float
 
-from viz_encoder.audit.measure.difference import Gap
+from viz_encoder.audit.measure.changes import Gap
 from viz_encoder.audit.measure.setting import ModelFault
 from viz_encoder.errors import MaskError
 from viz_encoder.result import Columns, TableResult

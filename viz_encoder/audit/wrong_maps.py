@@ -15,8 +15,8 @@ from viz_encoder.audit.measure.places import stand_in_place
 from viz_encoder.audit.measure.setting import MASS, Case, ModelFault
 from viz_encoder.audit.measure.slots import Slots
 from viz_encoder.audit.pictures import picture_of_map
+from viz_encoder.audit.question import suggest_leaving_out, suggest_reading_ids
 from viz_encoder.audit.report import Check, Verdict
-from viz_encoder.audit.several_checks import suggest_leaving_out, suggest_reading_ids
 from viz_encoder.errors import InputError
 from viz_encoder.shown import counted
 

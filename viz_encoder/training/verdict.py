@@ -5,7 +5,7 @@ from typing import Any
 from torch import Tensor
 
 from viz_encoder.audit.batch_facts import ids_of_padding, lengths_of
-from viz_encoder.audit.checks.row_sums import answer_of
+from viz_encoder.audit.checks.maps import answer_of
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.diagnose.hypothesis import LayerOnBatch
 from viz_encoder.audit.diagnose.map_cause import diagnose_maps

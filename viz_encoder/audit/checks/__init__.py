@@ -1,4 +1,4 @@
-"""The checks, one file each, found by discovery and asked in the order that each says.
+"""The checks, one subject a file, found by discovery and asked in the order that each says.
 
 A check asks the AuditContext and gives a Check; some also have find_fault, for other checks to
 put the same question to another batch.
@@ -12,8 +12,10 @@ from viz_encoder.audit.question import Question
 
 
 def _discover() -> tuple[Question, ...]:
-    names = [found.name for found in pkgutil.iter_modules(__path__)]
-    found = (getattr(importlib.import_module(f"{__name__}.{name}"), name) for name in names)
+    files = [
+        importlib.import_module(f"{__name__}.{one.name}") for one in pkgutil.iter_modules(__path__)
+    ]
+    found = [one for file in files for one in vars(file).values() if isinstance(one, Question)]
     return tuple(sorted(found, key=attrgetter("order")))
 
 

@@ -6,7 +6,7 @@ from torch import Tensor
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.checks.cache import takes_mask
 from viz_encoder.audit.diagnose.diagnosis import diagnose
-from viz_encoder.audit.measure.difference import gap
+from viz_encoder.audit.measure.changes import gap
 from viz_encoder.audit.measure.setting import Case
 from viz_encoder.audit.question import question
 from viz_encoder.audit.report import Check, Verdict, passes, untested

@@ -10,12 +10,10 @@ from torch import Tensor
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import UNKNOWN, diagnose
 from viz_encoder.audit.diagnose.step_cause import IN_STEPS, NOT_THE_MASK, of_steps
-from viz_encoder.audit.measure.changed_tokens import with_changed
-from viz_encoder.audit.measure.difference import gap
+from viz_encoder.audit.measure.changes import gap, with_changed
 from viz_encoder.audit.measure.setting import Case, ModelFault
-from viz_encoder.audit.question import question
+from viz_encoder.audit.question import at_length, other_cases, question
 from viz_encoder.audit.report import Check, Diagnosis, Verdict, passes, untested
-from viz_encoder.audit.several_checks import at_length, other_cases
 from viz_encoder.errors import InputError
 from viz_encoder.model.mask_mods import n_needed
 from viz_encoder.shown import listed

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
-from viz_encoder.audit.measure.difference import gap
+from viz_encoder.audit.measure.changes import gap
 from viz_encoder.audit.measure.gradients import Gradients
 from viz_encoder.audit.measure.setting import GRADIENT, Case, ModelFault
 from viz_encoder.audit.measure.token_axis import can_be_cut

@@ -20,9 +20,8 @@ from viz_encoder.audit.pictures import (
     picture_of_other_sample,
     picture_of_pooled,
 )
-from viz_encoder.audit.question import FIRST, question
+from viz_encoder.audit.question import FIRST, find_ignored, question, suggest_leaving_out
 from viz_encoder.audit.report import Check, Diagnosis, Verdict, passes, untested
-from viz_encoder.audit.several_checks import find_ignored, suggest_leaving_out
 from viz_encoder.audit.thrown_away import find_thrown_away
 
 

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
-from viz_encoder.audit.measure.difference import Gap, gap
+from viz_encoder.audit.measure.changes import Gap, gap
 from viz_encoder.audit.measure.flex_masks import mapped, tensors_in
 from viz_encoder.audit.measure.held import HeldTensors
 from viz_encoder.audit.measure.setting import Case, ModelFault

@@ -6,20 +6,13 @@ from torch import Tensor
 
 from viz_encoder.audit import wrong_maps
 from viz_encoder.audit.audit_context import AuditContext
-from viz_encoder.audit.checks import (
-    gradient,
-    output_pooling,
-    padding_invariance,
-    perturbation,
-    pooled_tokens,
-)
+from viz_encoder.audit.checks import gradient, padding_invariance, perturbation, pooling
 from viz_encoder.audit.diagnose.part_cause import by_parts
-from viz_encoder.audit.measure.difference import first_nonfinite
+from viz_encoder.audit.measure.changes import first_nonfinite
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.setting import Case, ModelFault, RowsLost
-from viz_encoder.audit.question import SEEN_FIRST, question
+from viz_encoder.audit.question import SEEN_FIRST, find_ignored, question
 from viz_encoder.audit.report import Check, Verdict, is_sure, passes, raised, untested
-from viz_encoder.audit.several_checks import find_ignored
 from viz_encoder.shown import continued
 
 ROWS = 8  # differentiated at each length
@@ -109,10 +102,10 @@ def _find_fault(context: AuditContext, case: Case, out: Tensor) -> Check | None:
         found = found or gradient.find_lost(context, case, some)
     found = found or find_ignored(context, case, out)
     found = found or perturbation.find_fault(context, case, out, most=6)
-    found = found or pooled_tokens.find_fault_at(context, case)
+    found = found or pooling.find_pooled_fault_at(context, case)
     found = found or padding_invariance.find_fault(context, case, out)
     if not context.failed("output_pooling"):
-        found = found or output_pooling.find_fault(context, case, out)
+        found = found or pooling.find_fault(context, case, out)
     return found and _with_cause(context, found)
 
 

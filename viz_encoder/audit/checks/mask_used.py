@@ -10,7 +10,7 @@ from torch import Tensor
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.diagnose.passed_mask import readings
-from viz_encoder.audit.measure.difference import gap
+from viz_encoder.audit.measure.changes import gap
 from viz_encoder.audit.measure.flex_masks import is_flex, leaves_in, mapped, opposite
 from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.question import question

@@ -19,12 +19,11 @@ from viz_encoder.audit.diagnose.diagnosis import UNKNOWN, diagnose
 from viz_encoder.audit.diagnose.mixing import by_first, by_moved_rows
 from viz_encoder.audit.diagnose.pooling_cause import by_places, by_pooling, may_count_padding
 from viz_encoder.audit.diagnose.right_on import is_right_on
-from viz_encoder.audit.measure.difference import gap
+from viz_encoder.audit.measure.changes import gap
 from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.measure.token_axis import can_be_cut
-from viz_encoder.audit.question import FIRST, question
+from viz_encoder.audit.question import FIRST, find_ignored, question
 from viz_encoder.audit.report import Check, Diagnosis, Verdict, is_sure, passes, raised, untested
-from viz_encoder.audit.several_checks import find_ignored
 from viz_encoder.shown import continued
 
 OTHER_INPUTS = 8  # of pooled outputs; each is negated, too

@@ -11,12 +11,11 @@ from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.diagnose.part_cause import cure_of, jumping_parts
 from viz_encoder.audit.diagnose.several_softmaxes import masked_later
-from viz_encoder.audit.measure.difference import Gap, gap
+from viz_encoder.audit.measure.changes import Gap, gap
 from viz_encoder.audit.measure.setting import LONG, Case, ModelFault
 from viz_encoder.audit.measure.token_axis import by_token, from_tokens, has_tokens
-from viz_encoder.audit.question import FIRST, question
+from viz_encoder.audit.question import FIRST, question, suggest_reading_ids
 from viz_encoder.audit.report import Check, Verdict, passes, untested
-from viz_encoder.audit.several_checks import suggest_reading_ids
 from viz_encoder.errors import InputError
 
 MOST, MOST_IF_LONG = 32, 6  # positions changed, spread evenly where there are more

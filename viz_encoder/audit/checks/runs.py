@@ -13,7 +13,7 @@ from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.diagnose.passed_mask import suspicions
 from viz_encoder.audit.diagnose.right_on import by_picking, unlike_itself
-from viz_encoder.audit.measure.difference import gap, nonfinite_rows
+from viz_encoder.audit.measure.changes import gap, nonfinite_rows
 from viz_encoder.audit.measure.flex_masks import mapped, tensors_in
 from viz_encoder.audit.measure.setting import Case, ModelFault, RowsLost
 from viz_encoder.audit.measure.subject import rows_of_embedding

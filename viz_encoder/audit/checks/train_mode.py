@@ -10,15 +10,14 @@ from viz_encoder.audit import wrong_maps
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.checks import gradient
 from viz_encoder.audit.diagnose.diagnosis import diagnose
-from viz_encoder.audit.measure.difference import first_nonfinite, gap
+from viz_encoder.audit.measure.changes import first_nonfinite, gap
 from viz_encoder.audit.measure.layer import LayerRun
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.setting import MASS, Case, ModelFault
 from viz_encoder.audit.measure.subject import NoDropout, without_dropout
 from viz_encoder.audit.pictures import picture_of_map
-from viz_encoder.audit.question import question
+from viz_encoder.audit.question import at_length, other_cases, question
 from viz_encoder.audit.report import Check, Verdict, passes, raised, untested
-from viz_encoder.audit.several_checks import at_length, other_cases
 from viz_encoder.shown import continued
 
 DRAWS = 4  # to sample dropout's randomness

@@ -12,8 +12,8 @@ from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import UNKNOWN, diagnose
 from viz_encoder.audit.diagnose.passed_mask import readings
 from viz_encoder.audit.diagnose.right_on import is_right_on
-from viz_encoder.audit.measure.difference import gap
-from viz_encoder.audit.measure.inner_rows import InnerRows, inner_rows
+from viz_encoder.audit.measure.changes import gap
+from viz_encoder.audit.measure.inner_parts import InnerRows, inner_rows
 from viz_encoder.audit.measure.parts import outputs_of_part
 from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.report import Diagnosis

@@ -8,7 +8,7 @@ from torch import Tensor
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose, either
 from viz_encoder.audit.diagnose.right_on import is_right_on
-from viz_encoder.audit.measure.difference import gap, own_rows
+from viz_encoder.audit.measure.changes import gap, own_rows
 from viz_encoder.audit.measure.fixed_keys import attended
 from viz_encoder.audit.measure.gradients import Gradients
 from viz_encoder.audit.measure.layer import LayerRun

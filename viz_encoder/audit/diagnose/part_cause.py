@@ -14,7 +14,7 @@ from viz_encoder.audit.diagnose.hypothesis import LayerOnBatch
 from viz_encoder.audit.diagnose.map_cause import Reached, diagnose_gradient, diagnose_maps
 from viz_encoder.audit.diagnose.passed_mask import readings_of, suspicions
 from viz_encoder.audit.diagnose.several_softmaxes import of_softmaxes
-from viz_encoder.audit.measure.moved_parts import moved_parts
+from viz_encoder.audit.measure.inner_parts import moved_parts
 from viz_encoder.audit.measure.parts import MixingPart, NamedPart, mixing_parts, name_in
 from viz_encoder.audit.measure.setting import GRADIENT, Case
 from viz_encoder.audit.report import Diagnosis, unsure

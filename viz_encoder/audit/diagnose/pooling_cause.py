@@ -9,7 +9,7 @@ from torch import Tensor
 
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
-from viz_encoder.audit.measure.difference import gap
+from viz_encoder.audit.measure.changes import gap
 from viz_encoder.audit.measure.pooled_rows import pooled_rows, pooling_weights
 from viz_encoder.audit.measure.setting import GRADIENT, MASS, Case, ModelFault
 from viz_encoder.audit.report import Diagnosis

@@ -9,7 +9,7 @@ from torch.overrides import TorchFunctionMode
 
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
-from viz_encoder.audit.measure.difference import gap
+from viz_encoder.audit.measure.changes import gap
 from viz_encoder.audit.measure.gradients import Gradients
 from viz_encoder.audit.measure.layer import LayerRun
 from viz_encoder.audit.measure.maps import maps_of

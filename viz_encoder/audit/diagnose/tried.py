@@ -13,8 +13,7 @@ from viz_encoder.audit.diagnose.diagnosis import diagnose, either
 from viz_encoder.audit.diagnose.passed_mask import readings
 from viz_encoder.audit.diagnose.right_on import is_closed, is_right_on, places_of_tokens, right_with
 from viz_encoder.audit.diagnose.what_is_passed import of_what_is_passed
-from viz_encoder.audit.measure.changed_tokens import content_of
-from viz_encoder.audit.measure.difference import gap
+from viz_encoder.audit.measure.changes import content_of, gap
 from viz_encoder.audit.measure.flex_masks import mapped, tensors_in
 from viz_encoder.audit.measure.gradients import Gradients
 from viz_encoder.audit.measure.maps import maps_of

@@ -12,7 +12,7 @@ from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.diagnose.passed_mask import readings
 from viz_encoder.audit.diagnose.right_on import right_with
-from viz_encoder.audit.measure.changed_tokens import content_of, with_content
+from viz_encoder.audit.measure.changes import content_of, with_content
 from viz_encoder.audit.measure.flex_masks import mapped, tensors_in
 from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.report import Diagnosis

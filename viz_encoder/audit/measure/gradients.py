@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from viz_encoder.audit.measure.changed_tokens import content_of
+from viz_encoder.audit.measure.changes import content_of
 from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.measure.subject import Subject
 from viz_encoder.audit.measure.token_axis import by_token, has_tokens

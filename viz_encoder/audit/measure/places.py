@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from viz_encoder.audit.measure.changed_tokens import with_changed
+from viz_encoder.audit.measure.changes import with_changed
 from viz_encoder.audit.measure.fixed_keys import attended
 from viz_encoder.audit.measure.products import Products
 from viz_encoder.audit.measure.setting import Case, ModelFault

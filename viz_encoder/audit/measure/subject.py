@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from viz_encoder.audit.measure.changed_tokens import with_content
+from viz_encoder.audit.measure.changes import with_content
 from viz_encoder.audit.measure.flex_masks import mapped
 from viz_encoder.audit.measure.held import HeldTensors, ModuleState, state_of
 from viz_encoder.audit.measure.output_axes import ReadOutput, as_it_is

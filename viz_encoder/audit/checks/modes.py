@@ -1,4 +1,4 @@
-"""Whether the path with gradients and the one without (a fused kernel, mostly) agree."""
+"""Whether it is in eval mode, and whether its paths with gradients and without agree."""
 
 from contextlib import suppress
 
@@ -6,11 +6,21 @@ import torch
 
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
-from viz_encoder.audit.measure.difference import gap
+from viz_encoder.audit.measure.changes import gap
 from viz_encoder.audit.measure.setting import ModelFault
 from viz_encoder.audit.question import question
 from viz_encoder.audit.report import Check, Diagnosis, Verdict, passes, untested
 from viz_encoder.errors import InputError
+
+
+@question("Eval mode", order=30, one_sided=True)
+def eval_mode(context: AuditContext) -> Check:
+    """Report that the audit used eval mode and restored the model."""
+    if context.was_training:
+        text = "It was in training mode: audited in eval mode, and put back."
+        return Check(Verdict.INFO, text, cure="model.eval()")
+    return passes("The model was in eval mode, so dropout was off; or nothing in it has modes.")
+
 
 UNMASKED = "not known: they differ with nothing to mask, too, so it is not the mask."
 TO_COMPARE = "To narrow it down, run each part of the model with gradients and without."

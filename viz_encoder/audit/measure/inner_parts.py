@@ -1,14 +1,16 @@
-"""Which modules inside of one part of a model forbidden tokens get in by, and which they do not."""
+"""Which parts inside of one part of a model let forbidden tokens in, by gradients or by a jump."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool
 from torch import Tensor
 
+from viz_encoder.audit.measure.changes import gap
 from viz_encoder.audit.measure.gradients import NoGradient, leaf_of
-from viz_encoder.audit.measure.parts import SeenModule, watched
+from viz_encoder.audit.measure.parts import NamedPart, SeenModule, axis_of, is_inside, watched
 from viz_encoder.audit.measure.reach import Allowed
 from viz_encoder.audit.measure.setting import GRADIENT, Case, ModelFault
 from viz_encoder.audit.measure.subject import Subject
@@ -42,7 +44,7 @@ def inner_rows(subject: Subject, case: Case, name: str, allowed: Allowed) -> tup
         if whole is None or not outs or sum(one.numel() for one in outs) > MOST_VALUES:
             return ()
         found = _influences(whole, outs, case, allowed)
-        apart = _apart(inner, outs)
+        apart = _unconnected(inner, outs)
     except (ModelFault, NoGradient, RuntimeError, ValueError):
         return ()
     return tuple(
@@ -92,7 +94,7 @@ def _moved(grad: Tensor | None, sample: int) -> Tensor | None:
     return amount > GRADIENT * amount.max().clamp_min(1e-300)
 
 
-def _apart(inner: Sequence[SeenModule], outs: Sequence[Tensor]) -> list[frozenset[str]]:
+def _unconnected(inner: Sequence[SeenModule], outs: Sequence[Tensor]) -> list[frozenset[str]]:
     """For each module those that are neither made of its output nor its output of theirs."""
     made_of = [
         torch.autograd.grad(one.sum(), outs, retain_graph=True, allow_unused=True) for one in outs
@@ -105,3 +107,53 @@ def _apart(inner: Sequence[SeenModule], outs: Sequence[Tensor]) -> list[frozense
         )
         for n in range(len(inner))
     ]
+
+
+class Moved(NamedTuple):
+    """Where rows that are to stay first move: in modules, or in the code between two of them."""
+
+    parts: tuple[NamedPart, ...]  # the innermost that are given these rows as before
+    between: tuple[str, str] | None  # the last module that gives them as before, and the next
+
+
+def moved_parts(
+    subject: Subject, case: Case, x: Tensor, still: Bool[Tensor, "batch token"], limit: float
+) -> Moved:
+    """Where these rows move with the other x."""
+    try:
+        before, after = (_run(subject, one) for one in (case, replace(case, x=x)))
+    except (ModelFault, NoGradient):
+        return Moved((), None)
+    found: list[NamedPart] = []
+    between, last = None, ""
+    for name, one in before.items():
+        given, out = _moves(one, after.get(name), case, still)
+        if given is None or out is None:
+            continue
+        if name and given == 0.0 and out > limit:
+            found.append(NamedPart(name, type(one.module).__name__))
+        if given > limit and not found and between is None and name and last:
+            between = (last, name)
+        last = name if out == 0.0 else last
+    inner = tuple(one for one in found if not any(is_inside(other, one) for other in found))
+    return Moved(inner, between)
+
+
+def _run(subject: Subject, case: Case) -> dict[str, SeenModule]:
+    with leaf_of(subject, case) as (x, _), watched(subject, case) as seen:
+        subject.run(case, x=x, grad=True)
+    return {one.name: one for one in seen}
+
+
+def _moves(
+    before: SeenModule, after: SeenModule | None, case: Case, still: Tensor
+) -> tuple[float | None, float | None]:
+    """How far these rows of its input and of its output move; None where they are not seen."""
+    pairs = [(before.given, after.given), (before.out, after.out)] if after is not None else []
+    given, out = [
+        gap(one, other, still).amount
+        if one is not None and other is not None and axis_of(one, case) == 1
+        else None
+        for one, other in pairs
+    ] or (None, None)
+    return given, out
