@@ -21,7 +21,7 @@ from viz_encoder.ui.tabs.learn.token_numbers import MAPS_ALONE
 ROOT = Path(__file__).parents[2]
 NODE = Path(sys.executable).with_name("node")
 SAY = """
-import { spoken } from "./assets/web/learn/spoken.js";
+import { spoken } from "./assets/web/learn/sentences.js";
 import { TEXTS } from "./assets/web/learn/texts.js";
 const both = (each) => ["en", "de"].map((code) => spoken(TEXTS[code], each));
 console.log(JSON.stringify(JSON.parse(process.argv[1]).map(both)));

@@ -2,7 +2,9 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { TEXTS } from "../../assets/web/learn/texts.js";
+import { filled } from "../../assets/web/learn/sentences.js";
+import { DE } from "../../assets/web/learn/texts_de.js";
+import { EN } from "../../assets/web/learn/texts_en.js";
 
 /** Every text by its path. @returns {Generator<[string, unknown]>} */
 function* flat(texts, path = "") {
@@ -12,21 +14,26 @@ function* flat(texts, path = "") {
   }
 }
 
-// Which of the given numbers a sentence has, in its order; each is a list of one, which some texts join.
-function given(text) {
-  const numbers = Array.from({ length: text.length }, (_, at) => [101 + 7 * at]);
-  return JSON.stringify(text(...numbers)).match(/\b1\d\d\b/g);
-}
+const namesIn = (text) => Array.from(text.matchAll(/\{(\w+)/g), ([, name]) => name);
 
-const { en, ...others } = TEXTS;
-for (const [code, texts] of Object.entries(others))
-  test(`sentences are made of the same parts in en and ${code}`, () => {
-    const translated = new Map(flat(texts));
-    const functions = [...flat(en)].filter(([name, text]) => typeof text === "function" && name !== "exercise.level");
-    assert.ok(functions.length > 50);
-    for (const [name, text] of functions) {
-      const parts = given(text);
-      assert.ok(parts?.length, name);
-      assert.deepEqual(given(translated.get(name)), parts, name);
-    }
-  });
+test("sentences are made of the same parts in all languages, and of all that they are given", () => {
+  const translated = new Map(flat(DE));
+  const sentences = [...flat(EN)].filter(([name]) => name.endsWith(")"));
+  assert.ok(sentences.length > 50);
+  for (const [name, text] of sentences) {
+    assert.deepEqual(
+      [...new Set(namesIn(text))].sort(),
+      name
+        .match(/\((.*)\)/)[1]
+        .split(", ")
+        .sort(),
+      name,
+    );
+    assert.deepEqual(namesIn(translated.get(name)), namesIn(text), name);
+  }
+});
+
+test("a choice is made by what is given", () => {
+  const said = (/** @type {string | number} */ n) => filled("{n|=none|1=one|{n} of {all}}", { n, all: "{n}" });
+  assert.deepEqual([said(""), said(1), said(11)], ["none", "one", "11 of {n}"]);
+});

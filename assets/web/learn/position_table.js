@@ -94,7 +94,12 @@ export class PositionTable {
     const { found, shown } = this;
     if (!found || !shown) return;
     const [rows, columns] = found.shape;
-    this.said.textContent = shown.texts.embedding.tableSaid(rows, shown.run.n, columns, fixed(this.full, 2));
+    this.said.textContent = shown.texts.embedding.tableSaid(
+      rows,
+      columns,
+      fixed(this.full, 2),
+      rows < shown.run.n ? shown.run.n : null,
+    );
   }
 
   /** The position and dimension under the pointer. @type {(event: MouseEvent) => [row: number, column: number]} */

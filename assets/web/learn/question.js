@@ -3,7 +3,7 @@
 import { button, el } from "../core/dom.js";
 import { countText, fixed, quoted } from "./printed.js";
 import { encodeResult } from "./result_code.js";
-import { EN } from "./texts_en.js";
+import { TEXTS } from "./texts.js";
 
 /** @import { Exercise } from "./requests.js" */
 /** @import { Texts } from "./types.d.ts" */
@@ -54,7 +54,7 @@ export class Question {
   exercises = [];
   at = 0;
   /** @type {Texts} */
-  texts = EN;
+  texts = TEXTS.en;
   seat = 0;
   /** @type {Record<string, Became>} by step and level, such as "4.1", whether it was right */
   answered = {};

@@ -111,8 +111,9 @@ const isHead = (/** @type {Head} */ one, /** @type {Head} */ other) =>
 function said(own, most, answer, key, words) {
   const [name, other] = [own, most].map(({ layer, head }) => `${layer}.${head}`);
   const weight = fixed(own.weight, 3);
-  if (!answer)
-    return words.turns(name, key, weight, fixed(Math.abs(own.value), 4), other, fixed(Math.abs(most.value), 4));
+  const by = fixed(Math.abs(own.value), 4);
+  if (!answer && name === other) return words.turnsMost(name, key, weight, by);
+  if (!answer) return words.turns(name, key, weight, by, other, fixed(Math.abs(most.value), 4));
   const of = (/** @type {Removed} */ each) => `${quoted(each.answer)} (${fixed(each.share, 3)})`;
   if (name === other) return own.answer === answer ? words.none(name) : words.both(name, key, of(own));
   return words.looks(name, key, weight, of(own), other, of(most), most.answer !== answer);

@@ -4,7 +4,7 @@ import { caption, el } from "../core/dom.js";
 import { inLink } from "../core/link_notes.js";
 import { isolated } from "../core/token_names.js";
 import { fixed, scrolled, shareText, signedText } from "./printed.js";
-import { spoken } from "./spoken.js";
+import { spoken, woven } from "./sentences.js";
 import { asksFor } from "./cover.js";
 import { ProductColumns } from "./product_columns.js";
 import { RemovedHeads } from "./removed_heads.js";
@@ -67,10 +67,8 @@ export class AttentionStep {
     const named = (/** @type {number} */ at, /** @type {string} */ kind) =>
       el(kind === "q" ? "b" : "u", { dir: "auto" }, isolated(run.tokens[at]));
     if (!weights[most]) return texts.attention.nothing(run.tokens[place.query]);
-    const parts = texts.attention.headline("\u0000q", `${place.layer}.${place.head}`, "\u0000k");
-    return parts.map((part) =>
-      part === "\u0000q" ? named(place.query, "q") : part === "\u0000k" ? named(most, "k") : part,
-    );
+    const said = texts.attention.headline("\u0000", `${place.layer}.${place.head}`, "\u0000");
+    return woven(said, named(place.query, "q"), named(most, "k"));
   }
 
   /** @param {Shown} shown */
@@ -116,7 +114,7 @@ export class AttentionStep {
     const found = seen(shown?.numbers.attention);
     if (!shown || !found) return;
     const words = shown.texts.attention;
-    const nothing = words.nothing(isolated(shown.run.tokens[shown.place.query])).join("");
+    const nothing = words.nothing(isolated(shown.run.tokens[shown.place.query]));
     const over = el(
       "span",
       asksFor("weight-of-key score"),

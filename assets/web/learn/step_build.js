@@ -4,7 +4,7 @@ import { button, caption, el, options, svg, css, tableHead, tableRow } from "../
 import { asksFor } from "./cover.js";
 import { countText, scrolled } from "./printed.js";
 import { Latest } from "../core/latest.js";
-import { spoken } from "./spoken.js";
+import { spoken, woven } from "./sentences.js";
 import { address, json } from "../core/server.js";
 import { current } from "../core/app_state.js";
 import { Run } from "../core/run.js";
@@ -60,7 +60,7 @@ export class BuildStep {
   headline({ texts }) {
     const { found } = this;
     if (this.counts.hidden) return [texts.steps.build];
-    return found ? texts.build.headline("\u0000").map((part) => (part === "\u0000" ? totalOf(found.total) : part)) : [];
+    return found ? woven(texts.build.headline("\u0000"), totalOf(found.total)) : "";
   }
 
   /** @param {Shown} shown */

@@ -3,7 +3,7 @@
 import { caption, el } from "../core/dom.js";
 import { isolated } from "../core/token_names.js";
 import { PositionTable } from "./position_table.js";
-import { spoken } from "./spoken.js";
+import { spoken } from "./sentences.js";
 import { VectorRows } from "./vector_rows.js";
 import { WordOrder } from "./word_order.js";
 

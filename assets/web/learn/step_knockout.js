@@ -7,7 +7,7 @@ import { isolated } from "../core/token_names.js";
 import { CarriedShares } from "./carried_shares.js";
 import { asksFor } from "./cover.js";
 import { choosing, fixed, listed, quoted, scrolled, shareText, signedText } from "./printed.js";
-import { spoken } from "./spoken.js";
+import { spoken } from "./sentences.js";
 
 /** @import { Acts, Shown, StepView } from "./types.d.ts" */
 
@@ -63,7 +63,7 @@ export class KnockoutStep {
     const vector = !effects.untouched.answer; // the model has no answer
     if (vector) return texts.knockout.turns(quoted(run.tokens[order[0]]));
     if (!flips.length) return texts.knockout.headline(quoted(run.tokens[order[0]]));
-    return texts.knockout.flips(flips.map((at) => quoted(run.tokens[at])));
+    return texts.knockout.flips(flips.map((at) => quoted(run.tokens[at])).join(texts.knockout.or));
   }
 
   /** @param {Shown} shown */

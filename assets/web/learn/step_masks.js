@@ -9,7 +9,7 @@ import { openTab } from "../core/tab_link.js";
 import { isolated } from "../core/token_names.js";
 import { maskColors, TokenGrid } from "../views/mask_grid.js";
 import { fixed, quoted } from "./printed.js";
-import { spoken } from "./spoken.js";
+import { spoken } from "./sentences.js";
 import { allows, packed, reached, withPadding } from "./simple_masks.js";
 
 /** @import { Kind } from "./simple_masks.js" */
@@ -56,7 +56,7 @@ export class MasksStep {
     if (answers?.key !== run.key || this.#kind.kind === "none") return [texts.masks.plain];
     const [now, was] = [answers.now, answers.was].map(({ label, share }) => `${quoted(label)} (${fixed(share, 3)})`);
     if (answers.now.label !== answers.was.label) return texts.masks.headline(now, was);
-    return texts.masks.headline(now, now);
+    return texts.masks.same(now);
   }
 
   /** @param {Shown} shown */

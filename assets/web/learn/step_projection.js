@@ -4,7 +4,7 @@ import { inkOn, rgbText, signedColors } from "../core/colors.js";
 import { caption, el } from "../core/dom.js";
 import { asksFor } from "./cover.js";
 import { fixed, signedText } from "./printed.js";
-import { spoken } from "./spoken.js";
+import { spoken } from "./sentences.js";
 import { stageName } from "./step_residual.js";
 import { VectorRows } from "./vector_rows.js";
 

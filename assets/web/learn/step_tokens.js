@@ -5,6 +5,7 @@ import { caption, el, fit } from "../core/dom.js";
 import { isolated } from "../core/token_names.js";
 import { oneStop } from "../views/one_stop.js";
 import { asksFor } from "./cover.js";
+import { woven } from "./sentences.js";
 import { Latest } from "../core/latest.js";
 
 /** @import { Acts, Shown, StepView, Texts } from "./types.d.ts" */
@@ -27,8 +28,7 @@ export class TokensStep {
   /** @param {Shown} shown */
   headline({ run, numbers, texts: { tokens } }) {
     const said = run.grid ? tokens.picture : numbers.ids ? tokens.headline : tokens.named;
-    const [before, after] = said("\u0000").split("\u0000");
-    return [before, el("span", asksFor("n-tokens"), String(run.n)), after];
+    return woven(said("\u0000"), el("span", asksFor("n-tokens"), String(run.n)));
   }
 
   /** @param {Shown} shownRun */

@@ -4,7 +4,7 @@ import { hiding } from "../core/change_codes.js";
 import { changedRun, codesOf } from "../core/changed_run.js";
 import { el } from "../core/dom.js";
 import { quoted } from "./printed.js";
-import { spoken } from "./spoken.js";
+import { spoken } from "./sentences.js";
 
 /** @import { Shown } from "./types.d.ts" */
 

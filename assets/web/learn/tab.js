@@ -17,7 +17,7 @@ import { errorText, writeWith } from "./printed.js";
 import { Question } from "./question.js";
 import { seatOf, tokenNumbers } from "./requests.js";
 import { AttentionStep } from "./step_attention.js";
-import { spoken } from "./spoken.js";
+import { spoken } from "./sentences.js";
 import { STEPS, stepAt } from "./steps.js";
 import { Switches } from "./switches.js";
 import { languageOf, TEXTS } from "./texts.js";
@@ -191,7 +191,7 @@ class LearnTab extends TabShell {
     if (!shown) return;
     const view = this.#view(step);
     this.sentence.replaceChildren(
-      ...(this.missing.hidden ? view.headline(shown) : [this.texts.steps[STEPS[step - 1].id]]),
+      ...[this.missing.hidden ? view.headline(shown) : this.texts.steps[STEPS[step - 1].id]].flat(),
     );
     const weights = view instanceof AttentionStep ? (view.weights ?? shown.numbers.attention?.weights) : null;
     const row = weights ? Float32Array.from(weights) : null;

@@ -1,8 +1,17 @@
 // What the server says of one token's way through one layer, and what the modules of this tab share.
 
-import type { Texts } from "./texts_en.js";
+import type { EN } from "./texts_en.js";
 
-export type { Texts } from "./texts_en.js";
+export type Given = string | number | boolean | null | undefined;
+type Takes<Names> = Names extends `${string}, ${infer Others}` ? [Given, ...Takes<Others>] : [Given];
+type Read<Words> = {
+  [Key in keyof Words as Key extends `${infer Name}(${string})` ? Name : Key]: Key extends `${string}(${infer Names})`
+    ? (...given: Takes<Names>) => string
+    : Words[Key] extends string | string[] | ((...given: never[]) => string)
+      ? Words[Key]
+      : Read<Words[Key]>;
+};
+export type Texts = Read<typeof EN>;
 
 export interface Norm {
   kind: string;
@@ -115,7 +124,7 @@ export interface StepView {
   beside?: HTMLElement;
   show: (shown: Shown) => unknown;
   /** The sentence over the step, once it is shown. */
-  headline: (shown: Shown) => (string | Node)[];
+  headline: (shown: Shown) => string | (string | Node)[];
   /** Other exercises are open. */
   asked?: () => unknown;
   /** One asks for this number of a vector, which is not one of the model's width. */

@@ -5,7 +5,7 @@ import { el, fit, onWidth } from "../core/dom.js";
 import { lengthOf } from "./arithmetic.js";
 import { asksFor } from "./cover.js";
 import { addingUp, choosing, fitting, fixed, signedText, windowStart } from "./printed.js";
-import { EN } from "./texts_en.js";
+import { TEXTS } from "./texts.js";
 
 /** @import { Texts } from "./types.d.ts" */
 /** @typedef {ArrayLike<number>} Vector */
@@ -22,7 +22,7 @@ export class VectorRows {
   dim = 0;
   decimals = 2;
   /** @type {Texts["vectors"]} */
-  words = EN.vectors;
+  words = TEXTS.en.vectors;
   node = el("div", { class: "viz-learn-vectors", role: "table" });
 
   /** `choose` is told the dimension that was clicked. @param {(dim: number) => unknown} choose */

@@ -4,7 +4,7 @@ import { button, caption, el } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { fixed, quoted } from "./printed.js";
 import { wordOrder } from "./requests.js";
-import { spoken } from "./spoken.js";
+import { spoken } from "./sentences.js";
 import { VectorRows } from "./vector_rows.js";
 
 /** @import { Order } from "./requests.js" */

@@ -2,7 +2,7 @@
 
 import { languageOf as usually, TEXTS as USUAL } from "../texts.js";
 
-/** @import { Texts } from "../texts_en.js" */
+/** @import { Texts } from "../types.d.ts" */
 
 /** @type {(texts: Texts) => Texts} */
 const alone = (texts) => ({
