@@ -106,6 +106,19 @@ def test_a_tab_asks_no_more_of_its_reader(opened, tab, width):
     assert found["height"] <= HEIGHTS[width][tab]
 
 
+def test_each_step_of_the_lesson_asks_no_more_of_its_reader(opened):
+    page = opened.page
+    page.set_viewport_size({"width": 1440, "height": 900})
+    open_tab(page, "Learn")
+    for step in range(1, 13):
+        page.evaluate(f"vizLearn.go({step})")
+        page.wait_for_selector(f".viz-learn[data-painted$=':{step}']", timeout=60_000)
+        found = counted(page)
+        assert len(found["controls"]) <= MOST, (step, found["controls"])
+        assert found["small"] == [] and found["height"] <= 1200, step
+    page.evaluate("vizLearn.go(1)")
+
+
 def test_what_the_form_opens_can_be_hit_and_seen(opened):
     page = opened.page
     page.set_viewport_size({"width": 1440, "height": 900})

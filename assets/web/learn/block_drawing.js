@@ -49,7 +49,7 @@ export class BlockDrawing {
         svg("circle", { class: "viz-learn-dot", cx: MIDDLE + BOX / 2 - 2, cy: 0, r: 4 }),
       ),
     );
-    this.flow.play.hidden = !strips.size || step === 1; // before there is a vector
+    this.flow.play.hidden = !strips.size || step === 1 || step === STEPS.length; // before there is a vector; of another model
     const [words, at] = [texts.block, `${layer}.${head}`];
     /** @type {Record<string, string>} */
     const says = {

@@ -2,6 +2,7 @@
 
 import { caption, el, tableHead } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
+import { oneStop } from "../views/one_stop.js";
 import { asksFor } from "./cover.js";
 import { addingUp, choosing, listed, quoted, scrolled, signedText } from "./printed.js";
 import { carried } from "./requests.js";
@@ -24,6 +25,7 @@ export class CarriedShares {
   /** @param {Acts} acts */
   constructor({ choose }) {
     this.choose = choose;
+    oneStop(this.table);
   }
 
   /** @param {Shown} shown */

@@ -1,6 +1,7 @@
 // Asks one question at a time, answered by a number or a choice; recognizes known mistakes.
 
 import { button, el } from "../core/dom.js";
+import { oneStop } from "../views/one_stop.js";
 import { countText, fixed, quoted } from "./printed.js";
 import { encodeResult } from "./result_code.js";
 import { TEXTS } from "./texts.js";
@@ -62,6 +63,7 @@ export class Question {
   /** `changed` is told when other exercises are open. @param {() => unknown} changed */
   constructor(changed) {
     this.changed = changed;
+    for (const node of [this.field, this.buttons]) oneStop(node);
   }
 
   /** The one that is asked. @returns {Exercise | undefined} */

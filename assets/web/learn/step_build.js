@@ -1,6 +1,7 @@
 // Step 12: an encoder of any sizes: what its parts weigh, what attention and FFN cost, and a run of it untrained.
 
 import { button, caption, el, options, svg, css, tableHead, tableRow } from "../core/dom.js";
+import { oneStop } from "../views/one_stop.js";
 import { asksFor } from "./cover.js";
 import { countText, scrolled } from "./printed.js";
 import { Latest } from "../core/latest.js";
@@ -24,6 +25,7 @@ const CHOICES = {
 };
 /** @type {Record<string, string[]>} */
 const OF_OTHERS = { text: ["image", "patch", "registers"], image: ["V", "T"] }; // axes that one of a kind does not have
+const FIRST = ["d_model", "n_layers", "d_ff", "T"]; // the others are folded
 const [WIDTH, HEIGHT] = [440, 180];
 /** @type {Record<string, number>} */
 const LEAST = { registers: 0 };
@@ -36,7 +38,8 @@ export class BuildStep {
   /** @type {Sizes} */
   sizes = {};
   fields = el("div", { class: "viz-learn-fields" });
-  presets = el("div", { class: "viz-controls" });
+  presets = oneStop(el("div", { class: "viz-controls" }));
+  summary = el("summary");
   table = el("table", { class: "viz-learn-plain viz-learn-parts" });
   curve = el("div", { class: "viz-learn-curve" });
   others = el("section");
@@ -45,8 +48,10 @@ export class BuildStep {
   save = el("a", { class: "viz-caption", download: "encoder.zip" });
   note = caption();
   counts = el("div", { class: "viz-learn-two" }, scrolled(this.table), this.curve);
-  go = el("div", { class: "viz-controls" }, this.run, this.save);
-  node = el("div", {}, ...[this.presets, this.fields, this.said, this.counts, this.go, this.note, this.others]);
+  go = el("div", { class: "viz-controls" }, this.run);
+  folded = el("div", { class: "viz-learn-fields" });
+  more = el("details", { class: "viz-folded" }, this.summary, this.presets, this.folded, this.save);
+  node = el("div", {}, ...[this.fields, this.more, this.said, this.counts, this.go, this.note, this.others]);
   /** @type {Built | null} */
   found = null;
   /** @type {Shown | null} */
@@ -79,6 +84,7 @@ export class BuildStep {
     this.run.textContent = picture ? words.runPicture : words.run;
     this.note.textContent = picture ? words.registers : "";
     this.save.textContent = words.save;
+    this.summary.textContent = words.more;
     const preset = (/** @type {string} */ name) => {
       this.#take(this.found?.presets[name] ?? {});
       this.#ask();
@@ -112,7 +118,9 @@ export class BuildStep {
     const own = Object.entries(words.fields).filter(
       ([name]) => !OF_OTHERS[this.sizes.reads].includes(name) && !(alone && name === "reads"),
     );
-    this.fields.replaceChildren(...own.map(field));
+    const [first, rest] = [true, false].map((is) => own.filter(([name]) => FIRST.includes(name) === is));
+    this.fields.replaceChildren(...first.map(field));
+    this.folded.replaceChildren(...rest.map(field));
   }
 
   // The axes that the server has, as the form shows them.
@@ -133,7 +141,7 @@ export class BuildStep {
       const found = await fresh(json(`viz/learn/build?${query}`));
       const refused = Boolean(found.message); // sizes that cannot be are answered in a sentence
       this.#refuse(found.message ?? "");
-      for (const part of [this.counts, this.go, this.note, this.others]) part.hidden = refused;
+      for (const part of [this.counts, this.go, this.save, this.note, this.others]) part.hidden = refused;
       if (refused) return this.changed();
       if (!this.found) this.#take({ ...found.asked, reads: this.sizes.reads });
       this.found = found;

@@ -4,6 +4,7 @@ import { button, caption, el, tableHead, tableRow } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { streamed } from "../core/streamed.js";
 import { isolated } from "../core/token_names.js";
+import { oneStop } from "../views/one_stop.js";
 import { CarriedShares } from "./carried_shares.js";
 import { asksFor } from "./cover.js";
 import { choosing, fixed, listed, quoted, scrolled, shareText, signedText } from "./printed.js";
@@ -31,6 +32,7 @@ export class KnockoutStep {
 
   constructor(/** @type {Acts} */ acts) {
     this.choose = acts.choose;
+    oneStop(this.table);
     this.changed = acts.layoutChanged;
     this.asks = acts.asks;
     this.carried = new CarriedShares(acts);

@@ -2,6 +2,7 @@
 
 import { inkOn, rgbText, signedColors } from "../core/colors.js";
 import { caption, el } from "../core/dom.js";
+import { oneStop } from "../views/one_stop.js";
 import { asksFor } from "./cover.js";
 import { fixed, signedText } from "./printed.js";
 import { spoken } from "./sentences.js";
@@ -21,6 +22,7 @@ export class ProjectionStep {
   note = caption();
   constructor(/** @type {Acts} */ { choose }) {
     this.choose = choose;
+    oneStop(this.vectors);
     this.rows = new VectorRows((around) => choose({ around }));
     this.node = el("div", {}, this.vectors, this.says, this.note, this.rows.node, this.sum);
   }

@@ -2,6 +2,7 @@
 
 import { makeScale, picture, SIGNED } from "../core/colors.js";
 import { el, fit, onWidth } from "../core/dom.js";
+import { oneStop } from "../views/one_stop.js";
 import { lengthOf } from "./arithmetic.js";
 import { asksFor } from "./cover.js";
 import { addingUp, choosing, fitting, fixed, signedText, windowStart } from "./printed.js";
@@ -28,6 +29,7 @@ export class VectorRows {
   /** `choose` is told the dimension that was clicked. @param {(dim: number) => unknown} choose */
   constructor(choose) {
     this.choose = choose;
+    oneStop(this.node);
     onWidth(this.node, () => requestAnimationFrame(() => this.draw()));
   }
 
