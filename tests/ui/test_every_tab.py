@@ -19,6 +19,7 @@ DRAWN = {
     "Vectors set": "#viz-set .viz-pool[data-painted]",
     "Masks": ".viz-masks[data-painted]",
     "Masks paint": ".viz-mask-paint canvas",
+    "Masks paint file": "#viz-mask-verdict:not([hidden])",
     "Masks bugs": ".viz-zoo-audit[data-painted]",
     "Masks quiz": ".viz-zoo-answer",
     "Learn": ".viz-learn[data-painted]",
@@ -38,6 +39,7 @@ HEIGHTS = {
         "Vectors set": 1300,
         "Masks": 1220,
         "Masks paint": 1300,
+        "Masks paint file": 1300,
         "Masks bugs": 1290,
         "Masks quiz": 1060,
         "Learn": 900,
@@ -51,6 +53,7 @@ HEIGHTS = {
         "Vectors set": 2330,
         "Masks": 2330,
         "Masks paint": 2400,
+        "Masks paint file": 2400,
         "Masks bugs": 2000,
         "Masks quiz": 1250,
         "Learn": 1600,
@@ -84,9 +87,14 @@ def opened(visit_once):
 
 def open_part(page, name):
     """A tab, and its part that is named after it: the first one else."""
-    tab, _, part = name.partition(" ")
+    tab, part, *file = [*name.split(), ""]
     usual = {"Vectors": "one", "Masks": "check"}
     open_tab(page, tab, part or usual.get(tab, ""))
+    if file[:-1]:
+        rows = [",".join(str(key > query) for key in range(15)) for query in range(15)]
+        sent = {"name": "mine.csv", "mimeType": "text/csv", "buffer": "\n".join(rows).encode()}
+        page.wait_for_selector(DRAWN["Masks"])
+        page.set_input_files("#viz-mask-file", sent)
 
 
 @pytest.mark.parametrize("tab", DRAWN)
@@ -104,6 +112,9 @@ def test_a_tab_asks_no_more_of_its_reader(opened, tab, width):
     assert found["small"] == []
     assert found["empty" if width == 1440 else "gaps"] == []
     assert found["height"] <= HEIGHTS[width][tab]
+    if tab.endswith("file"):
+        page.locator("#viz-mask-file-drop").dispatch_event("click")
+        page.keyboard.press("Control+z")
 
 
 def test_each_step_of_the_lesson_asks_no_more_of_its_reader(opened):
@@ -124,6 +135,10 @@ def test_what_the_form_opens_can_be_hit_and_seen(opened):
     page.set_viewport_size({"width": 1440, "height": 900})
     fold = page.get_by_role("button", name="Open another model")
     page.get_by_role("combobox", name="Model", exact=True).click()
+    models = page.get_by_role("listbox").bounding_box()
+    for each in page.locator(".viz-example").all():  # which it does not cover
+        box = each.bounding_box()
+        assert box["x"] + box["width"] < models["x"]
     page.keyboard.press("Tab")
     page.get_by_role("listbox").wait_for(state="detached", timeout=5_000)
     fold.click()

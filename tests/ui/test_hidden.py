@@ -30,7 +30,7 @@ from viz_encoder.ui.state.store import TraceStore
 from viz_encoder.ui.tabs.vectors.states import around
 
 SENTENCE = SENTENCES[0]
-PANELS = ("similarity", "change", "pca", "nearest", "logit_lens")
+PANELS = ("similarity", "change", "pca", "logit_lens")
 
 
 @pytest.fixture(scope="module")
@@ -227,7 +227,7 @@ def until(opened, where: str, text: str) -> None:
 
 def slide(opened, layer: int) -> None:
     opened.page.locator(".viz-hidden .viz-slider").fill(str(layer))
-    for name in ("similarity", "pca", "nearest"):
+    for name in ("similarity", "pca"):
         opened.page.wait_for_function(
             "([name, at]) => document.querySelector(`#viz-hidden-${name}`).dataset.painted"
             ".split(':').includes(at)",
@@ -283,7 +283,11 @@ def check_nearest(opened, trace, cosines: np.ndarray, token: int) -> None:
     check_marked(opened, int(order[2]))
     found.nth(2).click()
     opened.page.wait_for_function("at => vizTab.selection.query === at", arg=int(order[2]))
-    until(opened, "#viz-hidden-nearest h4", f"Nearest to {order[2]} “")
+    until(
+        opened,
+        "#viz-hidden-similarity [aria-label='Nearest tokens'] h4",
+        f"Nearest to {order[2]} “",
+    )
 
 
 def check_lines(opened, trace, hidden: np.ndarray) -> None:

@@ -126,8 +126,14 @@ def test_look_up_load_and_run_on_the_page(visit, folder, trace):
     page.fill("#viz-text-a textarea", TEXT)
     page.press("#viz-open-name input, #viz-open-name textarea", "Enter")  # as Load
     page.wait_for_selector("text=tiny-bert is loaded")
+    page.fill("#viz-text-a textarea", "")
+    page.click("text=Run your text on it")  # which fails, and the form stays
+    page.wait_for_selector("#viz-notice .viz-alert")
+    page.fill("#viz-text-a textarea", TEXT)
     page.click("text=Run your text on it")
     page.wait_for_function("window.vizTab.run.tasks.includes('masked')")
+    page.wait_for_selector("#viz-opening .label-wrap.open", state="detached")
+    assert page.evaluate("document.activeElement.id") == "viz-tab-explore"
     page.wait_for_selector(".viz-predictions[data-painted]")
     first = page.inner_text(".viz-guess li:first-child bdi")
     expected = predictions(vz.load(folder, device="cpu"), trace)[0]

@@ -106,6 +106,7 @@ def make_app(settings: ServerSettings, subject: Trace | LoadedEncoder | None = N
         allowed_paths=[],
         theme=make_theme(),
         css_paths=[WEB / f"{name}.css" for name in STYLES],
+        i18n=gr.I18n(en={"common.complete": "Done"}),  # which Gradio says after an upload and lacks
         footer_links=["api"],
         run_history=False,
         favicon_path=str(asset("icon.svg")),

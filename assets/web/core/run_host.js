@@ -71,9 +71,20 @@ function foldForm() {
   });
 }
 
+// What opened a model or a saved run has done so: it makes room for the result, which the focus in it goes to.
+function closeOpened() {
+  /** @type {NodeListOf<HTMLElement>} */
+  const open = document.querySelectorAll(":is(#viz-opening, #viz-saved-box) .label-wrap.open");
+  for (const fold of open) {
+    if (fold.parentElement?.contains(document.activeElement)) skip();
+    fold.click();
+  }
+}
+
 // To the tab that is open, over the form and the tabs' names.
-function skip(/** @type {Event} */ event) {
-  event.preventDefault(); // the address stays
+/** @param {Event} [event] */
+function skip(event) {
+  event?.preventDefault(); // the address stays
   const panels = /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("#viz-tabs [role=tabpanel]"));
   const open = [...panels].find(({ clientWidth }) => clientWidth > 0);
   open?.setAttribute("tabindex", "-1");
@@ -81,5 +92,6 @@ function skip(/** @type {Event} */ event) {
 }
 
 function enter(/** @type {RunDescription} */ description) {
+  closeOpened();
   if (description.key !== current.run?.key) current.enter(new Run(description));
 }

@@ -1,44 +1,48 @@
-// Panel: the tokens whose states point most nearly the same way as the chosen token's, as a list.
+// The tokens whose states point most nearly the same way as the chosen token's, as a list.
 
-import { el } from "../core/dom.js";
+import { caption, el } from "../core/dom.js";
 import { afterBlocks } from "../core/states.js";
 import { oneStop } from "../views/one_stop.js";
-import { Panel } from "./panel.js";
 
-/** @import { Acts, Draw, State, Table } from "./panel.js" */
+/** @import { Acts, State, Table } from "./panel.js" */
 
-export class NearestPanel extends Panel {
+const ABOUT =
+  "Look for the tokens whose states point most nearly in the same direction (cosine). Similar states may still be used differently.";
+
+export class Nearest {
   heading = el("h4");
   list = oneStop(el("ol", { class: "viz-hidden-nearest", onpointerleave: () => this.acts.hover(null) }));
+  node = el(
+    "section",
+    { "aria-label": "Nearest tokens" },
+    el("h3", {}, "Nearest tokens"),
+    caption(ABOUT),
+    this.heading,
+  );
 
   constructor(/** @type {Acts} */ acts) {
-    super(
-      acts,
-      "nearest",
-      "Nearest tokens",
-      "Look for the tokens whose states point most nearly in the same direction (cosine). Similar states may still be used differently.",
-    );
-    this.body.append(this.heading, this.list);
+    this.acts = acts;
+    this.node.append(this.list);
   }
 
-  /** @override @type {(state: State) => Table[]} */
-  tables({ token, layer, hide }) {
-    return [["", `nearest_tokens?token=${token}&layer=${layer}&hide_special=${hide}`]];
+  /** @type {(state: State) => Table} */
+  table({ token, layer, hide }) {
+    return ["Nearest ", `nearest_tokens?token=${token}&layer=${layer}&hide_special=${hide}`];
   }
 
-  /** @override @type {Draw} */
+  /** @type {(state: State, fresh: Fresh) => Promise<void>} */
   async draw(state, fresh) {
-    const { run, token, layer, hide } = state;
+    const { run, token, layer } = state;
+    const asked = `hidden/${this.table(state)[1]}`;
+    /** @type {Pick<NearestTokens, "neighbors" | "cosines">} */
+    const { neighbors, cosines } = run.valid[token]
+      ? await fresh(run.json(asked, fresh.signal))
+      : { neighbors: [], cosines: [] };
     this.heading.textContent = `Nearest to ${run.named(token)} ${afterBlocks(layer)}`;
-    if (!run.valid[token]) throw new Error(`Token ${token} is padding; choose a real token.`);
-    const [[, path]] = this.tables(state);
-    /** @type {NearestTokens} */
-    const { neighbors, cosines } = await fresh(run.json(`hidden/${path}`, fresh.signal));
     this.list.setAttribute("aria-label", `Nearest to ${run.named(token)}`);
     this.list.replaceChildren(...neighbors.map((at, rank) => this.#item(run, at, cosines[rank] ?? NaN)));
-    if (!neighbors.length) this.list.append(el("li", { class: "viz-caption" }, "This run has no other such token."));
-    this.mark(this.hovered);
-    return `${token}:${layer}:${hide}`;
+    const why = run.valid[token] ? "This run has no other such token." : "It is padding; choose a real token.";
+    if (!neighbors.length) this.list.append(el("li", { class: "viz-caption" }, why));
   }
 
   /** @type {(run: Run, at: number, cosine: number) => HTMLElement} */
@@ -61,9 +65,7 @@ export class NearestPanel extends Panel {
     return el("li", {}, button);
   }
 
-  /** @override @param {number | null} hovered */
-  mark(hovered) {
-    super.mark(hovered);
+  mark(/** @type {number | null} */ hovered) {
     for (const button of this.list.querySelectorAll("button"))
       button.classList.toggle("viz-pointed", Number(button.dataset.token) === hovered);
   }

@@ -8,7 +8,6 @@ import { blocksPassed } from "../core/states.js";
 import { TabShell } from "../core/tab_shell.js";
 import { Depth, Player } from "../views/layer_player.js";
 import { LogitLensPanel } from "./logit_lens.js";
-import { NearestPanel } from "./nearest_tokens.js";
 import { PcaPanel } from "./pca.js";
 import { ResidualChangePanel } from "./residual_change.js";
 import { PartSwitch } from "../views/part_switch.js";
@@ -49,14 +48,14 @@ class VectorsTab extends TabShell {
   };
   parts = new PartSwitch(PARTS, () => this.refresh());
   poolings = new Poolings(this.acts);
-  similarity = new TokenSimilarityPanel(this.acts);
+  similarity = new TokenSimilarityPanel(this.acts, this.poolings.chosen);
   pca = new PcaPanel(this.acts);
-  nearest = new NearestPanel(this.acts);
   others = [new ResidualChangePanel(this.acts), this.pca, new LogitLensPanel(this.acts)];
+  folded = el("summary");
   more = el(
     "details",
     { class: "viz-folded viz-hidden-more viz-of-one", ontoggle: () => this.refresh() },
-    el("summary", {}, "More: norms and updates, PCA, logit lens"),
+    this.folded,
     el("div", { class: "viz-hidden-panels" }, ...this.others.map(({ node }) => node)),
   );
   where = el("output", { class: "viz-hidden-where" });
@@ -72,7 +71,6 @@ class VectorsTab extends TabShell {
   constructor(/** @type {HTMLElement} */ root) {
     super(root, "viz-hidden viz-pool");
     const { similarity, poolings } = this;
-    similarity.body.append(poolings.chosen, this.nearest.node);
     similarity.node.classList.add("viz-of-one");
     const ofOne = [this.switch, this.tokens];
     for (const each of ofOne) each.classList.add("viz-of-one");
@@ -106,12 +104,12 @@ class VectorsTab extends TabShell {
   }
 
   get #all() {
-    return [this.similarity, this.nearest, ...this.others];
+    return [this.similarity, ...this.others];
   }
 
   // Those in sight: what is folded away is asked for once it is opened.
   get panels() {
-    return [this.similarity, this.nearest, ...(this.more.open ? this.others : [])];
+    return [this.similarity, ...(this.more.open ? this.others : [])];
   }
 
   /** @override @param {Run} run */
@@ -145,6 +143,7 @@ class VectorsTab extends TabShell {
     for (const panel of this.#all) panel.leave();
     const linked = linkedOf(run, LAYER) || linkedOf(run, EARLIER);
     current.selection.note({ [EARLIER]: "", [LAYER]: linked });
+    this.folded.textContent = `More: norms and updates, PCA${run.tasks.length ? ", logit lens" : ""}`;
     const usual = run.grid ? "One picture" : run.kind === "pair" ? "The pair" : PARTS.titles.one;
     this.parts.offer(run.grid ? ["two", "padding"] : [], usual);
     this.depth.layer = depthOf(run);

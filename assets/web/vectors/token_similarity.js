@@ -3,6 +3,7 @@
 import { caption, el } from "../core/dom.js";
 import { afterBlocks, STATES_AXIS } from "../core/states.js";
 import { LineChart } from "./layer_chart.js";
+import { Nearest } from "./nearest_tokens.js";
 import { Panel } from "./panel.js";
 import { SimilarityMatrix } from "./similarity_matrix.js";
 
@@ -15,7 +16,8 @@ export class TokenSimilarityPanel extends Panel {
   heading = el("h4");
   lead = el("span");
 
-  constructor(/** @type {Acts} */ acts) {
+  /** `beside` stands at the end of the lines. @param {Acts} acts @param {HTMLElement} beside */
+  constructor(acts, beside) {
     super(
       acts,
       "similarity",
@@ -29,14 +31,17 @@ export class TokenSimilarityPanel extends Panel {
       "Watch whether the mean cosine rises toward 1 and the spread falls toward 0: the tokens are becoming alike. Mean cosine: over all pairs of different tokens. Spread: ‖states − their mean‖ ÷ ‖states‖. A high cosine alone does not prove over-smoothing: states of unrelated inputs may share a direction too.",
     );
     const left = el("div", {}, this.heading, this.matrix.node, this.told);
-    this.body.append(left, el("div", {}, this.chart.node, says));
+    this.nearest = new Nearest(acts);
+    this.body.append(left, el("div", {}, this.chart.node, says), beside, this.nearest.node);
   }
 
   /** @override @type {(state: State) => Table[]} */
-  tables({ hide, layer }) {
+  tables(state) {
+    const { hide, layer } = state;
     return [
       ["Matrix ", `token_similarity?layer=${layer}&hide_special=${hide}`],
       ["Lines ", `over_smoothing?hide_special=${hide}`],
+      this.nearest.table(state),
     ];
   }
 
@@ -48,7 +53,7 @@ export class TokenSimilarityPanel extends Panel {
     const [[, path]] = this.tables(state);
     /** @type {Promise<Numbers<{ edges: number[] }>>} */
     const numbers = run.numbers(`hidden/${path}`, fresh.signal);
-    const [{ values, about }, spread] = await fresh(Promise.all([numbers, lines]));
+    const [{ values, about }, spread] = await fresh(Promise.all([numbers, lines, this.nearest.draw(state, fresh)]));
     const cells = { kept: run.real(hide), values, edges: about.edges };
     this.#spread(spread, layer);
     this.matrix.show(run, cells, token);
@@ -61,7 +66,9 @@ export class TokenSimilarityPanel extends Panel {
 
   /** @override @param {number | null} hovered */
   mark(hovered) {
+    super.mark(hovered);
     this.matrix.mark(hovered);
+    this.nearest.mark(hovered);
   }
 
   /** @type {(spread: OverSmoothing, layer: number) => void} */
