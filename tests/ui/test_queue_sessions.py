@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import re
 import threading
 
 import httpx
@@ -112,9 +111,6 @@ def test_what_could_not_be_taken_does_not_wait(app, queue, monkeypatch):
     assert len(queue) == 0 and not queue.event_ids_to_events
 
 
-NOTE = ".viz-page-note:not([hidden])"
-
-
 @pytest.fixture
 def held(monkeypatch):
     """Runs that begin, and end only once the event is set."""
@@ -130,48 +126,19 @@ def held(monkeypatch):
     go_on.set()
 
 
-def run(opened, text: str) -> None:
-    if opened.page.is_visible(".viz-to-form"):  # where one line stands for the form
-        opened.page.click(".viz-to-form")
-    opened.page.fill("#viz-text-a textarea", text)
-    opened.page.click("#viz-run")
-
-
-@pytest.fixture(scope="module")
-def pages(visit_once):
-    """The pages of three people."""
-    pages = [visit_once() for _ in range(3)]
-    for opened in pages:
-        opened.painted()
-    return pages
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("width", [1440, 390])
-def test_who_waits_sees_the_place_and_the_seconds_over_the_old_map(pages, held, width):
+def test_who_waits_sees_the_place_over_the_old_map(visit, held):
     begun, go_on = held
     go_on.set()
-    for opened in pages:
-        opened.page.set_viewport_size({"width": width, "height": 1000})
-    first, second, third = pages
-    run(first, f"how long a run takes is known from now on at {width}")
-    known = "known => vizTab.run?.link.a.endsWith(known)"
-    first.page.wait_for_function(known, arg=f" {width}", timeout=60_000)
+    pages = [visit().painted() for _ in range(2)]
     go_on.clear()
-    begun.clear()
-    run(first, f"a first text at {width}")
-    assert begun.wait(60)
-    run(second, f"a second text at {width}")
-    second.page.wait_for_selector(f"{NOTE}:has-text('place 1 of 1, ')", timeout=20_000)
-    said = second.page.inner_text(NOTE)  # the estimate is of the runs before, here of a short one
-    assert re.fullmatch(r"Waiting .* of 1, (about \d+ s left|longer than expected)\.", said)
-    run(third, f"a third text at {width}")
-    third.page.wait_for_selector(f"{NOTE}:has-text('place 2 of 2')", timeout=20_000)
-    assert not first.page.is_visible(NOTE)  # it runs, and does not wait
-    assert second.page.evaluate("vizTab.run.tokens.length") > 4  # the old run's map is still there
-    box = third.page.locator(NOTE).bounding_box()
-    assert box["x"] >= 0 and box["x"] + box["width"] <= width and box["y"] + box["height"] <= 1000
+    for number, page in enumerate(pages):
+        page.fill("#viz-text-a textarea", f"text {number}")
+        page.click("#viz-run")
+        assert begun.wait(60)
+    pages[1].wait_for_selector("text=queue: 1/1", timeout=20_000)
+    assert pages[1].evaluate("vizTab.run.tokens.length") > 4  # the old run's map is still there
     go_on.set()
-    for opened, word in zip(pages, ("first", "second", "third"), strict=True):
-        opened.page.wait_for_function(known, arg=f"{word} text at {width}", timeout=60_000)
-        opened.page.wait_for_selector(NOTE, state="hidden")
+    for number, page in enumerate(pages):
+        known = f"vizTab.run?.link.a === 'text {number}'"
+        page.wait_for_function(known, timeout=60_000)

@@ -9,7 +9,7 @@ Object.assign(globalThis, {
   addEventListener: () => {},
 });
 const { pauseBefore } = await import("../../assets/web/core/connection.js");
-const { closing, patient, Queued, placed, placeSaid, secondsToWait } = await import("../../assets/web/core/queue.js");
+const { closing, patient, secondsToWait } = await import("../../assets/web/core/queue.js");
 const { unrun } = await import("../../assets/web/core/typed_text.js");
 
 const answers = (...statuses) => {
@@ -70,78 +70,6 @@ test("only what is not what ran is put back into the form", () => {
     ["b", "two"],
   ]);
   assert.deepEqual(unrun(JSON.stringify({ a: "" }), { a: "ran" }), [["a", ""]]);
-});
-
-// The server's messages, in a body whose pieces end anywhere.
-function streamOf(...messages) {
-  const text = messages.map((each) => `data: ${JSON.stringify(each)}\n\n`).join("");
-  const bytes = new TextEncoder().encode(text);
-  return { text, body: ReadableStream.from([bytes.slice(0, 7), bytes.slice(7, 40), bytes.slice(40)]) };
-}
-const waits = (id, rank, size, eta) => ({ msg: "estimation", event_id: id, rank, queue_size: size, rank_eta: eta });
-
-test("a place in the queue is said with its seconds, and both are brought up to date", ({ mock }) => {
-  mock.timers.enable({ apis: ["setTimeout"] });
-  const said = [];
-  let now = 0;
-  const pass = (ms) => {
-    now += ms;
-    mock.timers.tick(ms);
-  };
-  const queued = new Queued(
-    (sentence) => said.push(sentence),
-    () => now,
-  );
-  queued.told(waits("a", 0, 1, 2));
-  queued.told({ msg: "process_starts", event_id: "a" });
-  pass(10_000);
-  assert.deepEqual(said, [], "what begins at once does not wait");
-  queued.told(waits("a", 2, 5, 12.2));
-  queued.told(waits("b", 4, 5, 30));
-  pass(500);
-  pass(5_000);
-  queued.told(waits("a", 1, 4, null));
-  queued.told({ msg: "progress", event_id: "c" }); // another page's, or one that runs already
-  queued.told({ msg: "process_starts", event_id: "a" });
-  queued.told(waits("b", 0, 1, 0.5));
-  pass(5_000);
-  queued.told({ msg: "process_completed", event_id: "b" });
-  pass(60_000);
-  assert.deepEqual(said, [
-    "Waiting in the queue: place 3 of 5, about 12 s left.",
-    "Waiting in the queue: place 3 of 5, about 7 s left.",
-    "Waiting in the queue: place 2 of 4.",
-    "Waiting in the queue: place 1 of 1, about 1 s left.",
-    "Waiting in the queue: place 1 of 1, longer than expected.",
-    "",
-  ]);
-  assert.equal(placeSaid(0, 0, -3), "Waiting in the queue: place 1 of 1, longer than expected.");
-});
-
-test("a stream is listened to and goes through as it came; its end ends the waiting", async () => {
-  const { text, body } = streamOf(waits("a", 0, 1, 3), { msg: "heartbeat" });
-  const told = [];
-  const queued = () => ({ told: (message) => told.push(message.msg), end: () => told.push("end") });
-  const answer = new Response(body, { headers: { "x-a": "b" } });
-  const through = await placed(async () => answer, queued)("gradio_api/queue/data?s");
-  assert.equal(through.headers.get("x-a"), "b");
-  assert.equal(await through.text(), text);
-  assert.deepEqual(told, ["estimation", "heartbeat", "end"]);
-});
-
-test("a stream that is closed or breaks ends the waiting, and the server's side too", async () => {
-  const told = [];
-  const queued = () => ({ told: () => {}, end: () => told.push("end") });
-  const closed = new ReadableStream({ cancel: () => void told.push("closed") });
-  const open = await placed(async () => new Response(closed), queued)("gradio_api/queue/data?s");
-  await open.body.cancel();
-  assert.deepEqual([...new Set(told.splice(0))].sort(), ["closed", "end"]);
-  const broken = new ReadableStream({ pull: (to) => to.error(new Error("cut")) });
-  const cut = await placed(async () => new Response(broken), queued)("gradio_api/queue/data?s");
-  await assert.rejects(cut.text(), /cut/);
-  assert.ok(told.includes("end"));
-  const other = new Response("x");
-  assert.equal(await placed(async () => other, queued)("gradio_api/queue/join"), other);
 });
 
 const leaves = (persisted) => Object.assign(new Event("pagehide"), { persisted });

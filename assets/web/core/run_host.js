@@ -5,7 +5,7 @@ import { ChangedBanner } from "./changed_banner.js";
 import { Connection } from "./connection.js";
 import { built } from "./form.js";
 import { followForm } from "./form_ahead.js";
-import { closing, patient, placed } from "./queue.js";
+import { closing, patient } from "./queue.js";
 import { Run } from "./run.js";
 import { offerLink } from "./share.js";
 import { keepTyped } from "./typed_text.js";
@@ -15,7 +15,7 @@ import { followBack, visit } from "./visited.js";
 
 /** @import { Trigger } from "./tab_shell.js" */
 
-window.fetch = closing(placed(patient(window.fetch.bind(window)))); // Gradio's client joins its queue by it
+window.fetch = closing(patient(window.fetch.bind(window))); // Gradio's client joins its queue by it
 
 current.selection.writes = visit;
 keepTyped(); // before the page is built: the first map may be there before this view is mounted
