@@ -3,65 +3,51 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from viz_encoder.audit.diagnose.hypothesis import Hypothesis
+from viz_encoder.audit.diagnose.hypothesis import Hypothesis, Meant
 from viz_encoder.audit.diagnose.padding_masks import MOST_STEPS
-from viz_encoder.audit.measure.reach import Allowed
-from viz_encoder.model.masks import Valid
 
 SHORT = 16  # up to so many tokens, every band is tried
+Pairs = Bool[Tensor, "query key"]
 
 
-def wrong_bands(pattern: Allowed, valid: Valid) -> Iterator[Hypothesis]:
+def wrong_bands(m: Meant) -> Iterator[Hypothesis]:
     """The neighbors of a band: wider, narrower, moved, one-sided, both-sided."""
-    meant = band_of(pattern)
+    meant = band_of(m.pattern)
     if meant is None:
         return
-    (back, front), n_tokens = meant, pattern.shape[-1]
-    whole = n_tokens - 1
-    causal = front == 0 and back >= whole - 1  # nothing to its left
-    real = valid[:, None, :]
-    if causal:
-        for keys in (real,) if bool(valid.all()) else (real, torch.ones_like(real)):
-            yield Hypothesis("sees_next", _of_band(whole, 1, pattern) & keys)
-            yield Hypothesis("misses_self", _of_band(whole, -1, pattern) & keys)
-            yield Hypothesis("reversed", _of_band(0, whole, pattern) & keys)
-            yield from _in_blocks(keys)
-            yield from _in_tiles(keys)
-            yield from _from_corner(keys)
+    (back, front), whole = meant, m.pattern.shape[-1] - 1
+    if front == 0 and back >= whole - 1:  # nothing to its left
+        for keys in (m.keys,) if bool(m.valid.all()) else (m.keys, torch.ones_like(m.keys)):
+            yield Hypothesis("sees_next", (m.ahead <= 1) & keys)
+            yield Hypothesis("misses_self", (m.ahead <= -1) & keys)
+            yield Hypothesis("reversed", (m.ahead >= 0) & keys)
+            yield from (one.within(keys) for one in _in_parts(m.place))
     elif front == -1 and back >= whole - 1:
-        yield Hypothesis("sees_self", _of_band(whole, 0, pattern) & real)
+        yield Hypothesis("sees_self", m.causal & m.keys)
     elif min(back, front) < whole:
         for a, b, more in _unbounded(back, front, whole):
-            yield Hypothesis("window_lost", _of_band(a, b, pattern) & real, more, more)
+            yield Hypothesis("window_lost", _of_band(a, b, m.ahead) & m.keys, more)
         for code, a, b in dict.fromkeys(_near_bands(back, front, whole)):
             more = _widths(code, (a, b), meant)
-            yield Hypothesis(code, _of_band(a, b, pattern) & real, more, f"{a}, {b}")
+            yield Hypothesis(code, _of_band(a, b, m.ahead) & m.keys, more, f"{a}, {b}")
 
 
-def _in_blocks(keys: Allowed) -> Iterator[Hypothesis]:
-    """Causal from block to block only: a token sees its own block to the end."""
-    n_tokens = keys.shape[-1]
-    for size in range(2, min(MOST_STEPS, n_tokens)):
-        number = torch.arange(n_tokens, device=keys.device) // size
-        more = f" (blocks of {size})"
-        yield Hypothesis("blocks", (number[:, None] >= number) & keys, more, str(size))
-
-
-def _in_tiles(keys: Allowed) -> Iterator[Hypothesis]:
-    """Blocks of keys with a causal mask each, as if all, or none, stood on the diagonal."""
-    for size in range(2, min(MOST_STEPS, keys.shape[-1])):
-        place = torch.arange(keys.shape[-1], device=keys.device)
-        within = place % size <= (place % size)[:, None]
-        apart = place // size != (place // size)[:, None]
-        for opened, words in ((within, "all of them alike"), (within | apart, "all others open")):
-            more = f" (blocks of {size}, {words})"
-            yield Hypothesis("tiles", opened & keys, more, more)
+def _in_parts(place: Tensor) -> Iterator[Hypothesis]:
+    """Causal from block to block only, for each block of keys alike, or from the wrong corner."""
+    for size in range(1, len(place)):
+        block, within = place // size, place % size <= (place % size)[:, None]
+        if 1 < size < MOST_STEPS:
+            yield Hypothesis("blocks", block[:, None] >= block, f" (blocks of {size})")
+            alike = f" (blocks of {size}, all of them alike)"
+            yield Hypothesis("tiles", within, alike)
+            apart = f" (blocks of {size}, all others open)"
+            yield Hypothesis("tiles", within | (block != block[:, None]), apart)
+        yield Hypothesis("corner", place <= (place % size)[:, None], f" (in parts of {size})")
 
 
 def _unbounded(back: int, front: int, whole: int) -> Iterator[tuple[int, int, str]]:
@@ -72,14 +58,6 @@ def _unbounded(back: int, front: int, whole: int) -> Iterator[tuple[int, int, st
         yield back, whole, ": all keys after the token are open"
     if back > 0 and front > 0:
         yield whole, 0, ": a causal mask takes its place"
-
-
-def _from_corner(keys: Allowed) -> Iterator[Hypothesis]:
-    """Causal in parts, where each part's queries are counted from the first key of all."""
-    place = torch.arange(keys.shape[-1], device=keys.device)
-    for size in range(1, keys.shape[-1]):
-        more = f" (in parts of {size})"
-        yield Hypothesis("corner", (place <= (place % size)[:, None]) & keys, more, str(size))
 
 
 def _near_bands(back: int, front: int, whole: int) -> Iterator[tuple[str, int, int]]:
@@ -126,31 +104,29 @@ def band_of(pairs: Tensor) -> tuple[int, int] | None:
         return None
     ahead = _ahead(seen)[seen]
     back, front = -int(ahead.min()), int(ahead.max())
-    return (back, front) if bool((pairs == _of_band(back, front, seen)).all()) else None
+    return (back, front) if bool((pairs == _of_band(back, front, _ahead(seen))).all()) else None
 
 
-def _of_band(back: int, front: int, like: Tensor) -> Tensor:
+def _of_band(back: int, front: int, ahead: Tensor) -> Tensor:
     """The band i − back … i + front."""
-    ahead = _ahead(like)
     return (ahead >= -back) & (ahead <= front)
 
 
 def _ahead(like: Tensor) -> Tensor:
     where = torch.arange(like.shape[-1], device=like.device)
-    return (where[None, :] - where[:, None]).expand_as(like)
+    return where - where[:, None]
 
 
-def without(pattern: Allowed, glob: Valid) -> Allowed:
+def without(m: Meant, glob: Tensor) -> Tensor:
     """The band that the other tokens have, for the global ones, too."""
-    ahead, others = _ahead(pattern), ~(glob[:, :, None] | glob[:, None, :])
-    near = ahead[pattern & others]
+    others = m.pattern & ~(glob[:, :, None] | glob[:, None, :])
+    near = m.ahead.expand_as(others)[others]
     back, front = (int(one) for one in near.aminmax()) if near.numel() else (0, 0)
-    return (ahead >= back) & (ahead <= front)
+    return _of_band(-back, front, m.ahead)
 
 
 LONGEST = 9  # how long a chunk, and how wide a stride, may be
 MOST_BACK = 3
-Pairs = Bool[Tensor, "query key"]
 
 
 @dataclass(frozen=True)
@@ -162,89 +138,66 @@ class Chunks:
     front: int = 0
     causal: bool = False
 
-    def pairs(self, n_tokens: int) -> Pairs:
+    def pairs(self, place: Tensor) -> Pairs:
         """Which tokens may see each other."""
-        place = torch.arange(n_tokens)
         ahead = place // self.size - (place // self.size)[:, None]
         seen = ahead <= self.front
         seen = seen if self.back is None else seen & (ahead >= -self.back)
         return seen.tril() if self.causal else seen
 
 
-class ChunkMistake(NamedTuple):
-    """A cause, the pattern that it makes, and what to add to its sentence."""
-
-    code: str
-    pairs: Pairs
-    more: str
-
-
-def wrong_repeats(pattern: Pairs) -> Iterator[ChunkMistake]:
+def wrong_repeats(m: Meant) -> Iterator[Hypothesis]:
     """What else these chunks, or this stride, could be."""
-    seen = set()
-    for one in (*_wrong_chunks(pattern), *_wrong_strides(pattern)):
-        key = one.pairs.numpy().tobytes(), one.more
-        if key not in seen and not torch.equal(one.pairs, pattern):
-            seen.add(key)
+    pattern = m.pattern[0]
+    for one in (*_wrong_chunks(pattern, m.place), *_wrong_strides(pattern, m.ahead)):
+        if not torch.equal(one.opened, pattern):
             yield one
 
 
-def _wrong_chunks(pattern: Pairs) -> Iterator[ChunkMistake]:
-    meant = _chunks_in(pattern)
+def _wrong_chunks(pattern: Pairs, place: Tensor) -> Iterator[Hypothesis]:
+    meant = _chunks_in(pattern, place)
     if meant is None:
         return
-    n_tokens = len(pattern)
-    for size in range(2, min(LONGEST, n_tokens - 1) + 1):
+    for size in range(2, min(LONGEST, len(place) - 1) + 1):
         told = f": {size} tokens long, where {meant.size} was meant"
-        yield ChunkMistake("chunks", replace(meant, size=size).pairs(n_tokens), told)
+        yield Hypothesis("chunks", replace(meant, size=size).pairs(place), told)
     if meant.back == 0:
         return  # documents in a row, with causes of their own
     if not meant.causal:
         told = ": one chunk too many ahead is open"
-        yield ChunkMistake("chunks", replace(meant, front=meant.front + 1).pairs(n_tokens), told)
-    for back in range(MOST_BACK + 1):
-        told = f": {back} before its own are open, where {_count(meant.back)} were meant"
-        yield ChunkMistake("chunks", replace(meant, back=back).pairs(n_tokens), told)
-    told = f": all before its own are open, where {_count(meant.back)} were meant"
-    yield ChunkMistake("chunks", replace(meant, back=None).pairs(n_tokens), told)
+        yield Hypothesis("chunks", replace(meant, front=meant.front + 1).pairs(place), told)
+    wanted = "all" if meant.back is None else meant.back
+    for back in (*range(MOST_BACK + 1), None):
+        count = "all" if back is None else back
+        told = f": {count} before its own are open, where {wanted} were meant"
+        yield Hypothesis("chunks", replace(meant, back=back).pairs(place), told)
 
 
-def _count(back: int | None) -> str:
-    return "all" if back is None else str(back)
-
-
-def _chunks_in(pattern: Pairs) -> Chunks | None:
+def _chunks_in(pattern: Pairs, place: Tensor) -> Chunks | None:
     """The chunks that have these pairs; the fewest, plainest first."""
-    n_tokens = len(pattern)
-    for size in range(2, min(LONGEST, n_tokens - 1) + 1):
+    for size in range(2, min(LONGEST, len(place) - 1) + 1):
         for back in (None, *range(MOST_BACK + 1)):
             for causal in (False,) if back is None else (False, True):
                 one = Chunks(size, back, causal=causal)
-                if torch.equal(one.pairs(n_tokens), pattern):
+                if torch.equal(one.pairs(place), pattern):
                     return one
     return None
 
 
-def _wrong_strides(pattern: Pairs) -> Iterator[ChunkMistake]:
+def _wrong_strides(pattern: Pairs, ahead: Tensor) -> Iterator[Hypothesis]:
     """The same number of keys, or as far, at another step."""
-    n_tokens = len(pattern)
-    place = torch.arange(n_tokens)
-    ahead = place - place[:, None]
-    offsets = [int(one) for one in ahead[pattern].unique()]
-    by_offset = torch.isin(ahead, torch.tensor(offsets, dtype=torch.long))
-    if len(offsets) < 2 or not torch.equal(by_offset, pattern):
+    n_tokens, offsets = len(pattern), ahead[pattern].unique()
+    if len(offsets) < 2 or not torch.equal(torch.isin(ahead, offsets), pattern):
         return
-    step = math.gcd(*offsets)
-    back, front = min(offsets), max(offsets)
+    step, back, front = math.gcd(*offsets.tolist()), int(offsets[0]), int(offsets[-1])
     is_cut_off = min(back, -front) <= 1 - n_tokens
     if is_cut_off or len(offsets) != (front - back) // max(step, 1) + 1:
         return
     for other in (one for one in range(1, LONGEST + 1) if one != step):
         told = f": every {_ordinal(other)} key, where every {_ordinal(step)} was meant"
-        every = ahead % other == 0
-        low, high = back // step * other, front // step * other
-        yield ChunkMistake("stride", every & (ahead >= low) & (ahead <= high), told)
-        yield ChunkMistake("stride", every & (ahead >= back) & (ahead <= front), told)
+        for low, high in ((back // step * other, front // step * other), (back, front)):
+            every = (ahead % other == 0) & (ahead >= low) & (ahead <= high)
+            yield Hypothesis("stride", every, told)
 
 
 def _ordinal(number: int) -> str:

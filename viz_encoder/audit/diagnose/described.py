@@ -118,6 +118,22 @@ def _first_block(seen: LayerOnBatch, size: int) -> str:
     return f"block {number} looks at {told[0] or 'none'}, where {told[1] or 'none'} was meant"
 
 
+def one_direction(seen: Sequence[LayerOnBatch]) -> Diagnosis | None:
+    """Each edge of graphs without directions is open in one of them, whichever it is."""
+    wrong = [one for one in seen if bool(one.wrong.any())]
+    return diagnose("edges_one_way") if all(map(_is_halved, wrong)) else None
+
+
+def _is_halved(seen: LayerOnBatch) -> bool:
+    itself = torch.eye(seen.valid.shape[1], dtype=torch.bool, device=seen.valid.device)
+    real = seen.rows[:, :, None] & seen.rows[:, None, :]
+    edges = seen.allowed & real & ~itself
+    opened = (seen.opened & edges[:, None]).any(dim=1)
+    alike = bool((seen.opened == seen.opened[:, :1]).all()) and torch.equal(edges, edges.mT)
+    only_missing = not bool((seen.wrong & (seen.opened | itself)).any())
+    return alike and only_missing and torch.equal(opened ^ opened.mT, edges)
+
+
 def obeyed(seen: Sequence[LayerOnBatch]) -> Diagnosis | None:
     """The tensor that the maps obey on every batch: a mask made wrong, or no mask at all."""
     followed = _held(seen, lambda one, reading: one.is_open_as(reading.allowed[:, None]))

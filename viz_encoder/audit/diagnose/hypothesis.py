@@ -1,86 +1,92 @@
 """What one layer had open on one batch, and a mask that it would have for one cause."""
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import torch
-import torch.nn.functional as F
-from jaxtyping import Bool
+from jaxtyping import Bool, Int
 from torch import Tensor
 
 from viz_encoder.audit.diagnose.passed_mask import MaskReading
-from viz_encoder.audit.measure.reach import Allowed
+from viz_encoder.audit.measure.reach import Allowed, must_know
 from viz_encoder.model.masks import Valid
 
 Identity = tuple[str, str]  # the code of a cause, and its variant
 
 
 class Hypothesis(NamedTuple):
-    """One cause, and the mask it would produce."""
+    """One cause, and the mask it would produce; axes in front may be missing or 1."""
 
     code: str
-    opened: Bool[Tensor, "batch *head query key"]  # one head's, if all are the same
+    opened: Bool[Tensor, "*batch_and_head query key"]
     more: str = ""  # added to the cause's sentence
-    variant: str = ""  # which one of those with this code; the same one must explain every batch
+    variant: str | None = None  # which one of this code explains every batch; by `more` if None
 
     @property
     def identity(self) -> Identity:
         """Identifies the same cause on another batch."""
-        return self.code, self.variant
+        return self.code, self.more if self.variant is None else self.variant
+
+    def within(self, keys: Tensor) -> "Hypothesis":
+        """The same with other keys closed."""
+        return self._replace(opened=self.opened.to(keys.device) & keys)
 
 
-def wrong_groups(allowed: Allowed, valid: Valid) -> Iterator[Hypothesis]:
-    """What goes wrong with such groups; nothing where the intent has none."""
-    same = _same_group(allowed, valid)
-    outside = allowed & ~same & valid[:, :, None]
-    has_groups = int(same.sum()) > int(valid.sum())
-    if not has_groups or not bool(outside.any()) or bool(outside.triu(1).any()):
-        return
-    place = torch.arange(allowed.shape[-1], device=allowed.device)
-    apart = place[:, None] - place
-    window = apart.abs() <= int(apart.expand_as(outside)[outside].max())
-    each = (
-        Hypothesis("group_window", allowed | same),
-        Hypothesis("group_cut", allowed & window),
-        *_of_prefix(allowed, valid, same),
+class Meant(NamedTuple):
+    """What was to be open on one batch, and what follows from it."""
+
+    allowed: Allowed
+    pattern: Allowed  # the intent without any padding
+    valid: Valid
+    keys: Bool[Tensor, "batch 1 key"]  # the real ones
+    masked: Bool[Tensor, "batch 1 key"]  # the same; all of them if the intent masks no padding
+    place: Int[Tensor, " token"]
+    ahead: Int[Tensor, "query key"]  # how far the key is from the query
+    numbers: Int[Tensor, "batch token"]  # the document of each token, by the pattern
+
+    @property
+    def itself(self) -> Bool[Tensor, "query key"]:
+        """Each token alone."""
+        return self.ahead == 0
+
+    @property
+    def causal(self) -> Bool[Tensor, "query key"]:
+        """Each token and those before it."""
+        return self.ahead <= 0
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether all samples have the same pattern."""
+        return bool((self.pattern == self.pattern[:1]).all())
+
+    @property
+    def has_documents(self) -> bool:
+        """Whether tokens fall into blocks that no other token may look into."""
+        return int(self.numbers.max()) > 0
+
+
+def meant_of(allowed: Allowed, pattern: Allowed, valid: Valid) -> Meant:
+    """What follows from an intent."""
+    keys, place = valid[:, None, :], torch.arange(allowed.shape[-1], device=allowed.device)
+    masked = torch.ones_like(keys) if torch.equal(allowed, pattern) else keys
+    return Meant(
+        allowed, pattern, valid, keys, masked, place, place - place[:, None], numbers_of(pattern)
     )
-    yield from (one for one in each if not torch.equal(one.opened, allowed))
 
 
-def _same_group(allowed: Allowed, valid: Valid) -> Allowed:
-    """Real tokens of one group: each sees the one after it."""
-    joined = allowed.diagonal(1, 1, 2) & valid[:, 1:] & valid[:, :-1]
-    number = F.pad((~joined).cumsum(dim=1), (1, 0))
-    return (number[:, :, None] == number[:, None, :]) & valid[:, :, None] & valid[:, None, :]
+def numbers_of(pairs: Allowed) -> Int[Tensor, "batch token"]:
+    """The document of each token: no pair leads from one into another."""
+    n_tokens = pairs.shape[-1]
+    where = torch.arange(n_tokens, device=pairs.device)
+    linked = pairs | pairs.mT | (where[:, None] == where)
+    farthest = (linked * where).amax(dim=-1).cummax(dim=-1).values
+    begins = torch.zeros_like(farthest)
+    begins[:, 1:] = farthest[:, :-1] < where[1:]
+    return begins.cumsum(dim=-1)
 
 
-def _of_prefix(allowed: Allowed, valid: Valid, same: Allowed) -> Iterator[Hypothesis]:
-    """The group of the first real token: its keys are opened to all, or its queries see all."""
-    at = torch.arange(len(valid), device=valid.device)
-    prefix = same[at, valid.long().argmax(dim=1)]
-    for variant, columns in (
-        ("", prefix),
-        ("before", up_to_last(prefix)),
-        ("types", prefix | ~valid),  # padding has the token type of a prefix, 0
-    ):
-        yield Hypothesis("prefix_opened", allowed | columns[:, None, :], "", variant)
-    yield Hypothesis("prefix_rows", allowed | (prefix[:, :, None] & valid[:, None, :]))
-    yield from _of_other_length(allowed, valid, prefix)
-
-
-def _of_other_length(allowed: Allowed, valid: Valid, prefix: Tensor) -> Iterator[Hypothesis]:
-    """The prefix, one token longer or shorter; where it is one token alone, it may be none."""
-    causal = torch.ones_like(allowed).tril()
-    outside = ~(prefix[:, :, None] & prefix[:, None, :])
-    grown = prefix | (prefix.roll(1, dims=1) & valid)
-    grown[:, 0] = prefix[:, 0]
-    some = prefix.sum(dim=1, keepdim=True) > 1
-    for longer in (grown, torch.where(some, grown, prefix)):
-        opened = allowed | (longer[:, :, None] & longer[:, None, :])
-        yield Hypothesis("prefix_length", opened, ": one token too long", "longer")
-    shorter = prefix & prefix.roll(-1, dims=1)
-    kept = outside | causal | (shorter[:, :, None] & shorter[:, None, :])
-    yield Hypothesis("prefix_length", allowed & kept, ": one token too short", "shorter")
+def same(numbers: Int[Tensor, "*batch token"]) -> Bool[Tensor, "*batch query key"]:
+    """Pairs of tokens that have the same number."""
+    return numbers[..., :, None] == numbers[..., None, :]
 
 
 def up_to_last(tokens: Tensor) -> Tensor:
@@ -107,6 +113,11 @@ class LayerOnBatch(NamedTuple):
     def meant(self) -> Allowed:
         """The intended mask."""
         return self.residual(self.allowed)
+
+    @property
+    def is_right(self) -> bool:
+        """Whether it is as it is meant to be."""
+        return self.is_open_as(self.allowed[:, None])
 
     @property
     def rows(self) -> Bool[Tensor, "batch query"]:
@@ -146,3 +157,27 @@ class LayerOnBatch(NamedTuple):
     def _has_keys(self, pairs: Tensor) -> bool:
         """Whether any real row has keys."""
         return bool((self.rows[:, None] & pairs.any(dim=-1)).any())
+
+
+class Reached(NamedTuple):
+    """Dependencies after all layers, on one batch."""
+
+    depends: Bool[Tensor, "batch query key"]
+    allowed: Allowed
+    pattern: Allowed
+    valid: Bool[Tensor, "batch token"]
+    n_layers: int
+    layers: tuple[Allowed, ...] = ()
+    with_itself: bool = True
+
+    @property
+    def is_right(self) -> bool:
+        """Whether they are those of the intent."""
+        return self.is_open_as(self.allowed[:, None])
+
+    def is_open_as(self, pairs: Tensor) -> bool:
+        """Whether a mask gives these dependencies on the rows that are judged."""
+        rows, opened = self.valid & self.allowed.any(dim=-1), pairs[:, 0]
+        if bool((opened & ~self.depends)[rows].any()):
+            return False
+        return torch.equal(must_know([opened], self.n_layers)[rows], self.depends[rows])

@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Int
 from torch import Tensor
 
+from viz_encoder.audit.diagnose.hypothesis import Hypothesis, Meant, numbers_of, same
 from viz_encoder.audit.measure.reach import Allowed
 from viz_encoder.model.masks import Valid
 
@@ -15,50 +16,43 @@ RATES = (2, 3, 4)  # of downsampling
 MULTIPLES = (2, 4, 8, 16, 32, 64, 128)
 
 
-def other_keys(valid: Valid) -> Iterator[tuple[str, Valid, str, str]]:
-    """The code of each, the keys that it keeps, what to add to its sentence, and its variant."""
-    if bool(valid.all()):
-        return
-    counts, place = valid.sum(dim=1), torch.arange(valid.shape[1], device=valid.device)
+def wrong_padding(m: Meant) -> Iterator[Hypothesis]:
+    """The pattern with other keys; a token may see itself, whatever."""
+    for one in () if bool(m.valid.all()) else _other_keys(m.valid):
+        keep = one.opened[:, None]
+        if not torch.equal(one.opened, m.valid):
+            yield one._replace(opened=m.pattern & keep)
+            yield one._replace(opened=m.pattern & (keep | m.itself))
+
+
+def _other_keys(valid: Valid) -> Iterator[Hypothesis]:
+    """Keys, "batch token", that are kept in place of the real ones."""
+    n_samples, n_tokens = valid.shape
+    counts, place = valid.sum(dim=1), torch.arange(n_tokens, device=valid.device)
+    counted, last = place < counts[:, None], place >= n_tokens - counts[:, None]
     gaps = bool((valid.long().diff(dim=1).abs().sum(dim=1) > 1).any())  # padding in the middle
-    for code, other, more, variant in _other_counts(counts, valid.shape[1]):
-        keep = place < other[:, None]
-        if not torch.equal(keep, valid) and not (gaps and torch.equal(other, counts)):
-            yield code, keep, more, variant
-    yield from _reshaped(valid)
+    for code, other, more, variant in _other_counts(counts, n_tokens):
+        if not (gaps and torch.equal(other, counts)):
+            yield Hypothesis(code, place < other[:, None], more, variant)
+    for size in (one for one in range(2, n_tokens) if n_tokens % one == 0):
+        # Cut into pieces as (token, piece), and not as (piece, token).
+        keep, n_pieces = valid.view(n_samples, size, -1).mT.flatten(1), n_tokens // size
+        more = f": (batch, {size}, {n_pieces}) for (batch, {n_pieces}, {size})"
+        yield Hypothesis("reshaped", keep, more, str(size))
     for step in _steps(valid):
-        for kept in _shifted(valid, step):
-            if step > 1 and torch.equal(kept, place < counts[:, None] + step):
+        for keep in _shifted(valid, step):
+            if step > 1 and torch.equal(keep, place < counts[:, None] + step):
                 continue  # lengths that are too large by as many look the same
             by = f"{abs(step)} positions" if abs(step) > 1 else "one position"
-            yield "shifted", kept, f", {by} {'later' if step > 0 else 'earlier'}", str(step)
-    if gaps:
-        yield from _with_gaps(valid, place < counts[:, None])
-        return  # there is no other side
-    last = place >= valid.shape[1] - counts[:, None]
-    for side, keep in (("right", place < counts[:, None]), ("left", last), ("", valid.flip(1))):
-        if not torch.equal(keep, valid):
-            yield "side", keep, "", side
-
-
-def _with_gaps(valid: Valid, counted: Valid) -> Iterator[tuple[str, Valid, str, str]]:
-    """Where padding stands between parts, as of a text before a picture: two ways to lose that."""
-    for first in range(1, valid.shape[1]):
-        keep = valid.roll(-first, dims=1)
-        if not torch.equal(keep, valid):
-            yield "joined", keep, "", str(first)
-    yield "counted", counted, "", ""
-
-
-def _reshaped(valid: Valid) -> Iterator[tuple[str, Valid, str, str]]:
-    """Cut into pieces as (token, piece), and not as (piece, token)."""
-    n_samples, n_tokens = valid.shape
-    for size in (one for one in range(2, n_tokens) if n_tokens % one == 0):
-        keep = valid.view(n_samples, size, -1).mT.reshape(n_samples, n_tokens)
-        if not torch.equal(keep, valid):
-            n_pieces = n_tokens // size
-            more = f": (batch, {size}, {n_pieces}) for (batch, {n_pieces}, {size})"
-            yield "reshaped", keep, more, str(size)
+            more = f", {by} {'later' if step > 0 else 'earlier'}"
+            yield Hypothesis("shifted", keep, more, str(step))
+    if gaps:  # as of a text before a picture: two ways to lose that, and there is no other side
+        for first in range(1, n_tokens):
+            yield Hypothesis("joined", valid.roll(-first, dims=1), "", str(first))
+        yield Hypothesis("counted", counted)
+    else:
+        for side, keep in (("right", counted), ("left", last), ("", valid.flip(1))):
+            yield Hypothesis("side", keep, "", side)
 
 
 def _steps(valid: Valid) -> Iterator[int]:
@@ -111,73 +105,80 @@ LATE = ": the first token of each is given to the one before it"
 DocumentNumbers = Int[Tensor, "batch token"]
 
 
-def numbers_of(pairs: Allowed) -> DocumentNumbers:
-    """The document of each token: no pair leads from one into another."""
-    n_tokens = pairs.shape[-1]
-    where = torch.arange(n_tokens, device=pairs.device)
-    linked = pairs | pairs.mT | (where[:, None] == where)
-    farthest = (linked * where).amax(dim=-1).cummax(dim=-1).values
-    begins = torch.zeros_like(farthest)
-    begins[:, 1:] = farthest[:, :-1] < where[1:]
-    return begins.cumsum(dim=-1)
+def wrong_documents(m: Meant) -> Iterator[Hypothesis]:
+    """Documents that see others, whose edges are off by one, or to which padding belongs."""
+    if m.has_documents:
+        if bool((m.causal & ~m.pattern).any()):
+            yield from _joined(m)
+        yield from moved_edges(m)
+    yield from _numbered_padding(m)
 
 
-def moved_edges(
-    allowed: Allowed, pattern: Allowed, valid: Bool[Tensor, "batch token"]
-) -> Iterator[tuple[Allowed, str]]:
-    """Masks with every edge off by one, each with its wording.
+def _joined(m: Meant) -> Iterator[Hypothesis]:
+    """Documents that see all others, or those before them, or as far as a window goes."""
+    for number, window in enumerate(_windows_over_ends(m)):
+        told = ": the window runs over their ends"
+        yield Hypothesis("documents", window & m.masked, told, f"{number}")
+    if torch.equal(m.pattern, m.pattern & m.causal):
+        yield Hypothesis("documents", m.causal & m.masked)
+        yield Hypothesis("documents", m.causal)
+    elif torch.equal(m.pattern, same(m.numbers)):
+        yield Hypothesis("documents", m.masked)
+        earlier = m.numbers[:, :, None] >= m.numbers[:, None, :]
+        yield Hypothesis("documents", earlier & m.masked, ": each sees those before it")
 
-    Padding is a document of its own, or is forbidden besides, as it is in `allowed`.
-    """
-    keys = valid[:, None, :]
-    masked = not torch.equal(allowed, pattern)
-    of_real = numbers_of(allowed & keys & keys.mT)
-    if not bool(valid.any()):
+
+def _windows_over_ends(m: Meant) -> Iterator[Tensor]:
+    """Windows that are this pattern within its documents: the narrowest, and each wider one."""
+    back, front = (int(end) for end in m.ahead[m.pattern.any(dim=0)].aminmax())
+    for wider in range(len(m.place) + back - 1):
+        near = (m.ahead >= back - wider) & (m.ahead <= (front + wider if front > 0 else front))
+        if not torch.equal(near & same(m.numbers), m.pattern):
+            return
+        yield near
+
+
+def moved_edges(m: Meant) -> Iterator[Hypothesis]:
+    """Every edge off by one; padding is a document of its own, or is forbidden besides."""
+    allowed, keys, everything = m.allowed, m.keys, torch.ones_like(m.keys)
+    if not bool(m.valid.any()):
         return
-    padded = torch.where(valid, of_real, of_real.amax(dim=1, keepdim=True) + 1)
+    of_real = numbers_of(allowed & keys & keys.mT)
+    padded = torch.where(m.valid, of_real, of_real.amax(dim=1, keepdim=True) + 1)
     for numbers, pairs, besides in (
-        (numbers_of(pattern), pattern, keys if masked else torch.ones_like(keys)),
-        (padded, allowed & keys.mT, torch.ones_like(keys)),
+        (m.numbers, m.pattern, m.masked),
+        (padded, allowed & keys.mT, everything),
     ):
-        if int(numbers[valid].max()) > 0 and bool(pairs.any()):  # more than one of real tokens
-            for within in _within(numbers, pairs):
+        if int(numbers[m.valid].max()) > 0 and bool(pairs.any()):  # more than one of real tokens
+            for within in _within(m.ahead, numbers, pairs):
                 for moved, words in _moved(numbers):
-                    yield _same(moved) & within & besides, words
+                    yield Hypothesis("document_edges", same(moved) & within & besides, words)
 
 
-def numbered_padding(
-    allowed: Allowed, pattern: Allowed, valid: Bool[Tensor, "batch token"]
-) -> Iterator[tuple[Allowed, str]]:
-    """Masks where padding has the number of the first document, or of the last one, each worded."""
-    keys, causal = valid[:, None, :], torch.ones_like(pattern).tril()
-    one_way = torch.equal(pattern, pattern & causal)
-    numbers = numbers_of(allowed & keys & keys.mT)
-    first = numbers.masked_fill(~valid, numbers.shape[1]).amin(dim=1)
-    last = numbers.masked_fill(~valid, -1).amax(dim=1)
+def _numbered_padding(m: Meant) -> Iterator[Hypothesis]:
+    """Padding has the number of the first document, or of the last one."""
+    one_way = torch.equal(m.pattern, m.pattern & m.causal)
+    numbers = numbers_of(m.allowed & m.keys & m.keys.mT)
+    first = numbers.masked_fill(~m.valid, numbers.shape[1]).amin(dim=1)
+    last = numbers.masked_fill(~m.valid, -1).amax(dim=1)
     if torch.equal(first, last):
         return  # one document alone has no number: padding is not masked at all
     for number, words in ((first, "first"), (last, "last")):
-        member = (numbers == number[:, None]) & valid
-        opened = allowed | (member[:, :, None] & ~keys)
-        opened = opened & causal if one_way else opened
-        if not torch.equal(opened, allowed):
-            yield opened, f": that of the {words} one"
+        member = (numbers == number[:, None]) & m.valid
+        opened = m.allowed | (member[:, :, None] & ~m.keys)
+        opened = opened & m.causal if one_way else opened
+        if not torch.equal(opened, m.allowed):
+            yield Hypothesis("padding_numbered", opened, f": that of the {words} one")
 
 
-def _within(numbers: DocumentNumbers, pairs: Allowed) -> Iterator[Allowed]:
+def _within(ahead: Tensor, numbers: DocumentNumbers, pairs: Allowed) -> Iterator[Tensor]:
     """Patterns within documents, whatever their edges: all, earlier tokens, or a band."""
-    where = torch.arange(pairs.shape[-1], device=pairs.device)
-    ahead = (where[None, :] - where[:, None]).expand_as(pairs)
     real = pairs.any(dim=-1)
-    back, front = (int(end) for end in ahead[pairs].aminmax())
-    every = torch.ones_like(pairs)
+    back, front = (int(end) for end in ahead.expand_as(pairs)[pairs].aminmax())
+    every = torch.ones_like(ahead).bool()
     for one in (every, every.tril(), (ahead >= back) & (ahead <= front)):
-        if torch.equal((_same(numbers) & one)[real], pairs[real]):
+        if torch.equal((same(numbers) & one)[real], pairs[real]):
             yield one
-
-
-def _same(numbers: DocumentNumbers) -> Allowed:
-    return numbers[:, :, None] == numbers[:, None, :]
 
 
 def _moved(numbers: DocumentNumbers) -> Iterator[tuple[DocumentNumbers, str]]:

@@ -10,8 +10,8 @@ from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.banned import NEAR_0
 from viz_encoder.audit.diagnose.diagnosis import UNKNOWN, diagnose, diagnose_constant
 from viz_encoder.audit.diagnose.half_masked import contradicted, half_masked, over_queries
-from viz_encoder.audit.diagnose.hypothesis import LayerOnBatch
-from viz_encoder.audit.diagnose.map_cause import Reached, diagnose_gradient, diagnose_maps
+from viz_encoder.audit.diagnose.hypothesis import LayerOnBatch, Reached
+from viz_encoder.audit.diagnose.map_cause import diagnose_gradient, diagnose_maps
 from viz_encoder.audit.diagnose.passed_mask import readings_of, suspicions
 from viz_encoder.audit.diagnose.several_softmaxes import of_softmaxes
 from viz_encoder.audit.measure.inner_parts import moved_parts
@@ -103,14 +103,17 @@ def unseen_attention(context: AuditContext, case: Case, depends: Tensor) -> Diag
         return found
     if len(case.allowed) > 1 or context.n_layers is None:
         return Diagnosis()
-    batches = [Reached(depends, case.allowed[0], context.pattern(case), case.valid)]
+    batches = [
+        Reached(depends, case.allowed[0], context.pattern(case), case.valid, context.n_layers)
+    ]
     for other in context.batches.further(case):
         given = context.gradients_on(other)
         if not isinstance(given, str) and len(given.rows) == int(other.valid.sum()):
             links = given.within(other)
             links = (links > GRADIENT) | ((links > 0) & context.must(other))
-            batches.append(Reached(links, other.allowed[0], context.pattern(other), other.valid))
-    return diagnose_gradient(batches, context.n_layers, contradicted(context, case))
+            meant = other.allowed[0], context.pattern(other), other.valid
+            batches.append(Reached(links, *meant, context.n_layers))
+    return diagnose_gradient(batches, contradicted(context, case))
 
 
 def by_parts(context: AuditContext, case: Case) -> Diagnosis | None:

@@ -8,15 +8,14 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Bool, Int
+from jaxtyping import Int
 from torch import Tensor
 
 from viz_encoder.audit.diagnose.bands import Pairs
-from viz_encoder.audit.diagnose.padding_masks import numbers_of
+from viz_encoder.audit.diagnose.hypothesis import Hypothesis, Meant, numbers_of, same
 
 LARGEST = 256  # tokens up to which windows are looked for
 WIDEST = 16
@@ -96,25 +95,17 @@ def _parts(length: int, size: int, shift: int) -> Int[Tensor, " place"]:
     return (place >= length - size).long() + (place >= length - shift) if shift else 0 * place
 
 
-class WindowMistake(NamedTuple):
-    """A cause, the windows that it makes, and what to add to its sentence."""
-
-    code: str
-    windows: Windows
-    more: str = ""
-
-
-def wrong_windows(pattern: Bool[Tensor, "batch query key"]) -> Iterator[WindowMistake]:
+def wrong_windows(m: Meant) -> Iterator[Hypothesis]:
     """Other layouts that these windows could have by mistake.
 
     Windows of tokens in a row may as well be documents, whose edges have causes of their own.
     """
-    for meant in windows_in(pattern[0].cpu()):
+    for meant in windows_in(m.pattern[0].cpu()):
         right = meant.pairs()
-        for one in _mistakes(meant):
-            pairs = one.windows.pairs()
+        for code, windows, more in _mistakes(meant):
+            pairs = windows.pairs()
             if not torch.equal(pairs, right) and not (_are_in_rows(right) and _are_in_rows(pairs)):
-                yield one
+                yield Hypothesis(code, pairs, more, f"{windows}")
 
 
 def windows_in(pairs: Pairs) -> tuple[Windows, ...]:
@@ -151,34 +142,28 @@ def _are_groups(pairs: Pairs) -> bool:
 
 def _are_in_rows(pairs: Pairs) -> bool:
     """Whether each group is of tokens that follow one another."""
-    number = numbers_of(pairs[None])[0]
-    return torch.equal(number[:, None] == number, pairs)
+    return torch.equal(same(numbers_of(pairs[None]))[0], pairs)
 
 
-def _mistakes(meant: Windows) -> Iterator[WindowMistake]:
+def _mistakes(meant: Windows) -> Iterator[tuple[str, Windows, str]]:
+    """The cause, the windows that it makes, and what to add to its sentence."""
     size, shift = meant.size, meant.shift
     if shift:
-        yield WindowMistake("windows_unmasked", replace(meant, regions="none"))
+        yield "windows_unmasked", replace(meant, regions="none"), ""
         if min(meant.height, meant.width) >= size:
-            yield WindowMistake(
-                "windows_axes", replace(meant, regions="swapped"), " (height for width)"
-            )
+            yield "windows_axes", replace(meant, regions="swapped"), " (height for width)"
         for one in ("rows", "columns"):
-            yield WindowMistake(
-                "windows_axes", replace(meant, regions=one), " (along one axis only)"
-            )
+            yield "windows_axes", replace(meant, regions=one), " (along one axis only)"
     if shift and (meant.height % size or meant.width % size):
-        yield WindowMistake("windows_late", replace(meant, late=True))
+        yield "windows_late", replace(meant, late=True), ""
     for other in () if shift else range(1, size):
-        yield WindowMistake("windows_shift_mask", replace(meant, of_shift=other))
+        yield "windows_shift_mask", replace(meant, of_shift=other), ""
     for other in (n for n in range(size) if n != shift):
         moved, told = replace(meant, shift=other), f": by {other}, where {shift} was meant"
-        yield WindowMistake("windows_shift", moved, told)
-        yield WindowMistake(
-            "windows_shift", replace(moved, regions="none"), f"{told}, and not masked"
-        )
+        yield "windows_shift", moved, told
+        yield "windows_shift", replace(moved, regions="none"), f"{told}, and not masked"
     widest = min(max(meant.height, meant.width), WIDEST)
     for other in (n for n in range(2, widest + 1) if n != size):
         told = f": {other} wide, where {size} was meant"
         for by in {min(shift, other - 1), other // 2} if shift else {0}:
-            yield WindowMistake("windows_size", replace(meant, size=other, shift=by), told)
+            yield "windows_size", replace(meant, size=other, shift=by), told
