@@ -153,8 +153,3 @@ def test_pictures_that_see_each_other_are_named_and_longer_ones_are_not(wrong):
         assert codes == named, str(one)
 
 
-def windowed(valid):
-    """A causal window, and a prefix of three tokens that see each other."""
-    place = torch.arange(valid.shape[1])
-    near = (place[:, None] - place).abs() < 3
-    return padding(valid) & near & ((place < 3) | (place <= place[:, None]))
