@@ -33,7 +33,7 @@ from viz_encoder.ui.tabs.vectors.set_items import given_items
 from viz_encoder.ui.wire.bytes import download
 from viz_encoder.ui.wire.concurrency import Line, Places, fair_turn, json_lines
 from viz_encoder.ui.wire.endpoints import bound
-from viz_encoder.ui.wire.watch import SenderLeft, WorkWatch
+from viz_encoder.ui.wire.watch import SenderLeft, watch
 
 MODEL = "all-MiniLM-L6-v2"
 LONG = {
@@ -144,19 +144,19 @@ def test_a_set_stops_when_its_sender_has_left(site, monkeypatch):
 
 def test_work_goes_on_while_it_is_wanted_and_for_so_long_at_most():
     clock, wanted = Clock(), [True]
-    watch = WorkWatch(PUBLIC, lambda: wanted[0], clock)
+    check = watch(PUBLIC, lambda: wanted[0], clock)
     clock.now = PUBLIC.work_seconds
-    watch.check()
+    check()
     wanted[0] = False
     with pytest.raises(SenderLeft):
-        watch.check()
+        check()
     wanted[0], clock.now = True, PUBLIC.work_seconds + 0.1
     with pytest.raises(TooLong, match="over 60 seconds"):
-        watch.check()
+        check()
     clock.now = 0.0
-    on_my_machine = WorkWatch(LOCAL, clock=clock)
+    on_my_machine = watch(LOCAL, clock=clock)
     clock.now = 1e6
-    on_my_machine.check()
+    on_my_machine()
 
 
 @pytest.fixture

@@ -24,6 +24,7 @@ class Number:
     unit: str = ""
     variant: str = ""  # which of the exercise's questions is asked, where it has several
     cell: int | None = None  # of a vector, where one of its numbers is asked for
+    also = ()
 
     @property
     def tolerance(self) -> float:
@@ -35,7 +36,7 @@ class Number:
         return half * (1 + 1e-9) + 1e-9
 
     @property
-    def distinct_mistakes(self) -> dict[str, float]:
+    def distinct_mistakes(self) -> Mapping[str, float]:
         """The mistakes that can be told from the answer and from each other."""
         known = {"": self.answer}
         for name, value in self.mistakes.items():
@@ -56,7 +57,14 @@ class AnswerChoice:
     named: TextValue | None = None  # the answer in a sentence, where that is not as it is chosen
     variant: str = ""  # or several, the later before the earlier
     also: tuple[int, ...] = ()
-    cell: None = None
+    unit, decimals, tolerance, cell = "", 0, 0, None
+
+    @property
+    def distinct_mistakes(self) -> Mapping[str, float]:
+        """The mistakes that are not right too, one of each choice."""
+        right = {self.answer, *self.also}
+        named = {at: name for name, at in self.mistakes.items() if at not in right}
+        return {name: at for at, name in named.items()}
 
 
 Question = Number | AnswerChoice

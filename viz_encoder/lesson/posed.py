@@ -75,16 +75,34 @@ def worded(asking: Asking, texts: Texts) -> dict[str, Any]:
     def say(template: str) -> str:
         return texts.say(template, given)
 
+    plain = float if isinstance(question, Number) else int
+    choices: list[str] | None = None
+    if isinstance(question, AnswerChoice):
+        named = question.choices
+        choices = list(named) if question.verbatim else [say(told["choices"][n]) for n in named]
+    mistakes = [
+        {
+            "value": plain(value),
+            "tolerance": question.tolerance,
+            "says": say(told["mistakes"][name]),
+        }
+        for name, value in question.distinct_mistakes.items()
+    ]
     return {
         "id": identifier,
         "step": step,
         "level": level,
         "question": say(told["question"]),
-        **(_number if isinstance(question, Number) else _choice)(question, told, say),
+        "kind": "number" if choices is None else "choice",
+        "unit": question.unit,
+        "decimals": question.decimals,
+        "answer": plain(question.answer),
+        "tolerance": question.tolerance,
+        "choices": choices,
+        "also": list(question.also),
+        "mistakes": mistakes,
         "cell": question.cell,
-        "right": say(told["right"]),
-        "wrong": say(told["wrong"]),
-        "hint": say(told["hint"]),
+        **{name: say(told[name]) for name in ("right", "wrong", "hint")},
     }
 
 
@@ -107,45 +125,3 @@ def _answer(question: Number | AnswerChoice, told: Any, texts: Texts) -> TextVal
     if question.verbatim:
         return Token(chosen)
     return texts.say(told["choices"][chosen], question.given)
-
-
-def _number(question: Any, told: Any, say: Any) -> dict[str, Any]:
-    mistakes = question.distinct_mistakes.items()
-    return {
-        "kind": "number",
-        "unit": question.unit,
-        "decimals": question.decimals,
-        "answer": float(question.answer),
-        "tolerance": question.tolerance,
-        "choices": None,
-        "also": [],
-        "mistakes": [
-            {
-                "value": float(value),
-                "tolerance": question.tolerance,
-                "says": say(told["mistakes"][name]),
-            }
-            for name, value in mistakes
-        ],
-    }
-
-
-def _choice(question: Any, told: Any, say: Any) -> dict[str, Any]:
-    words = question.choices
-    if not question.verbatim:
-        words = [say(told["choices"][name]) for name in words]
-    right = {question.answer, *question.also}
-    wrong = {at: name for name, at in question.mistakes.items() if at not in right}
-    return {
-        "kind": "choice",
-        "unit": "",
-        "decimals": 0,
-        "answer": question.answer,
-        "tolerance": 0,
-        "choices": list(words),
-        "also": list(question.also),
-        "mistakes": [
-            {"value": at, "tolerance": 0, "says": say(told["mistakes"][name])}
-            for at, name in wrong.items()
-        ],
-    }

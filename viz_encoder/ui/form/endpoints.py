@@ -61,7 +61,7 @@ def look_up(runner: Runner, name: str, part: str = "") -> dict[str, Any]:
 
     n_bytes is what download_model would bring, 0 where the files are there already.
     """
-    tell = watched(runner.limits).check
+    tell = watched(runner.limits)
     found = runner.models.look(require_text("name", name), require_text("part", part), tell)
     if not isinstance(found, HubModel):
         return {**_card(found), "n_bytes": 0}
@@ -71,7 +71,7 @@ def look_up(runner: Runner, name: str, part: str = "") -> dict[str, Any]:
 
 def download_model(runner: Runner, name: str, part: str = "") -> str:
     """Download a model from the hub into the server's cache; returns the name for open_model."""
-    tell = watched(runner.limits).check
+    tell = watched(runner.limits)
     return runner.models.download(require_text("name", name), require_text("part", part), tell)
 
 

@@ -184,10 +184,10 @@ class Opening:
         self, request: gr.Request, progress: gr.Progress, words: str
     ) -> Callable[[float], None]:
         stop = self.stops.setdefault(request.session_hash or "", threading.Event())
-        watch = watched(self.limits)
+        check = watched(self.limits)
 
         def tell(share: float) -> None:
-            watch.check()  # a page that was closed
+            check()  # a page that was closed
             if stop.is_set():
                 raise SelectionError("Stopped; nothing was kept.")
             progress(share, desc=words)

@@ -13,28 +13,31 @@ MB = 10**6
 
 @dataclass(frozen=True)
 class Limits:
-    """Every number by which a request is refused, or work is stopped; None = no such limit."""
+    """Every number by which a request is refused, or work is stopped; None = no such limit.
 
-    upload_bytes: int  # largest file
-    values: int  # numbers, texts, lists and objects in the JSON of one request
-    bodies_bytes: int | None  # total of all requests being read or answered
-    header_seconds: float  # from the connection until a request's headers are complete
-    body_seconds: float  # for its body, and a second more for each `body_rate` bytes that came
-    body_rate: int  # bytes a second
-    set_items: int | None  # texts or pictures of a set
-    set_tokens: int | None  # tokens and patches of a set
-    corpus_texts: int  # per corpus on the page; `set_tokens` applies too
-    table_bytes: int  # per table of heads, opened or saved
-    packed_tables: bool  # whether Parquet and npz are opened, which may unfold to any size
-    saved_cells: int | None  # all maps of an opened saved run; each is recomputed
-    built_weights: int  # untrained encoder built on the page
-    work_seconds: float | None  # for a set, a training or the effects of all heads
-    queue_places: int  # waiting in each queue; two classes of 30 may press Run at once
-    client_runs: int | None  # per client, in the queue of runs
-    client_long: int | None  # per client, in each queue of long work
-    client_rate: float | None  # requests a second of one client, files of the page not counted
-    client_burst: int  # requests that may come at once after a pause
-    client_open: int  # requests of one client at a time; an open page keeps one or two
+    The usual numbers are those of a person's own machine.
+    """
+
+    upload_bytes: int = 200 * MB  # largest file
+    values: int = 1_000_000  # numbers, texts, lists and objects in the JSON of one request
+    bodies_bytes: int | None = None  # total of all requests being read or answered
+    header_seconds: float = 10.0  # from the connection until a request's headers are complete
+    body_seconds: float = 20.0  # for its body; a second more for each `body_rate` bytes
+    body_rate: int = 16_000  # bytes a second
+    set_items: int | None = None  # texts or pictures of a set
+    set_tokens: int | None = None  # tokens and patches of a set
+    corpus_texts: int = 2_000  # per corpus on the page; `set_tokens` applies too
+    table_bytes: int = 200 * MB  # per table of heads, opened or saved
+    packed_tables: bool = True  # whether Parquet and npz are opened, which may unfold to any size
+    saved_cells: int | None = None  # all maps of an opened saved run; each is recomputed
+    built_weights: int = 400 * MB  # untrained encoder built on the page
+    work_seconds: float | None = None  # for a set, a training or the effects of all heads
+    queue_places: int = 64  # waiting in each queue; two classes of 30 may press Run at once
+    client_runs: int | None = None  # per client, in the queue of runs
+    client_long: int | None = None  # per client, in each queue of long work
+    client_rate: float | None = None  # a second, of one client; not for files of the page
+    client_burst: int = 0  # requests that may come at once after a pause
+    client_open: int = 0  # requests of one client at a time; an open page keeps one or two
 
     @property
     def body_bytes(self) -> int:
@@ -42,28 +45,7 @@ class Limits:
         return self.upload_bytes * 4 // 3 + MB
 
 
-LOCAL = Limits(
-    upload_bytes=200 * MB,
-    values=1_000_000,
-    bodies_bytes=None,
-    header_seconds=10.0,
-    body_seconds=20.0,
-    body_rate=16_000,
-    set_items=None,
-    set_tokens=None,
-    corpus_texts=2_000,
-    table_bytes=200 * MB,
-    packed_tables=True,
-    saved_cells=None,
-    built_weights=400 * MB,
-    work_seconds=None,
-    queue_places=64,
-    client_runs=None,
-    client_long=None,
-    client_rate=None,
-    client_burst=0,
-    client_open=0,
-)
+LOCAL = Limits()
 PUBLIC = replace(
     LOCAL,
     upload_bytes=20 * MB,

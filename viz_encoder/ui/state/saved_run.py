@@ -3,7 +3,6 @@
 What differs between a saved run and the model's own is said in one sentence.
 """
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import torch
@@ -87,7 +86,9 @@ NUMBERS = ("q", "k", "v", "bias", "relative", "sink", "maps")
 
 def why_another_run(saved: Trace, again: Trace) -> str:
     """How two runs differ, as the end of a sentence; "" if they do not."""
-    if _sizes(saved) != _sizes(again):
+    mine, theirs = _tensors(saved), _tensors(again)
+    one, other = ([None if each is None else each.shape for each in run] for run in (mine, theirs))
+    if one != other:
         return "its sizes are others"
     layers = list(zip(saved.layers, again.layers, strict=True))
     if not torch.equal(saved.valid.cpu(), again.valid.cpu()) or not all(
@@ -96,7 +97,7 @@ def why_another_run(saved: Trace, again: Trace) -> str:
         return "it ran with a mask of its own"
     if any(one.scale != other.scale for one, other in layers):
         return "its scores were divided by another number"
-    apart = max(_apart(one, other) for one, other in _pairs(saved, again))
+    apart = max(map(_apart, mine, theirs))
     if apart <= TOLERANCE:
         return ""
     return (
@@ -105,14 +106,9 @@ def why_another_run(saved: Trace, again: Trace) -> str:
     )
 
 
-def _sizes(trace: Trace) -> list[object]:
-    states = [tuple(state.shape) for state in (*trace.hidden_states, trace.output)]
-    parts = [_shape(getattr(layer, part)) for layer in trace.layers for part in NUMBERS]
-    return [*states, *parts]
-
-
-def _shape(tensor: Tensor | None) -> tuple[int, ...] | None:
-    return None if tensor is None else tuple(tensor.shape)
+def _tensors(trace: Trace) -> list[Tensor | None]:
+    parts = (getattr(layer, part) for layer in trace.layers for part in NUMBERS)
+    return [*trace.hidden_states, trace.output, *parts]
 
 
 def _same_mask(one: LayerTrace, other: LayerTrace) -> bool:
@@ -121,20 +117,10 @@ def _same_mask(one: LayerTrace, other: LayerTrace) -> bool:
     return torch.equal(*torch.broadcast_tensors(one.mask.cpu(), other.mask.cpu()))
 
 
-def _pairs(saved: Trace, again: Trace) -> Iterator[tuple[Tensor, Tensor]]:
-    yield from zip(saved.hidden_states, again.hidden_states, strict=True)
-    yield saved.output, again.output
-    for one, other in zip(saved.layers, again.layers, strict=True):
-        for part in NUMBERS:
-            mine, theirs = getattr(one, part), getattr(other, part)
-            if mine is not None and theirs is not None:
-                yield mine, theirs
-
-
-def _apart(one: Tensor, other: Tensor) -> float:
+def _apart(one: Tensor | None, other: Tensor | None) -> float:
     """Largest difference relative to the largest value; inf if one is NaN."""
-    expected = other.double().cpu()
-    if not expected.numel():
+    if one is None or other is None or not other.numel():
         return 0.0
+    expected = other.double().cpu()
     apart = float((one.double().cpu() - expected).abs().max())
     return apart / max(float(expected.abs().max()), 1e-12) if apart == apart else float("inf")

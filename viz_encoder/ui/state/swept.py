@@ -1,7 +1,6 @@
 """Swept: the survey of one run under each of the switches, layer by layer as it is asked for."""
 
 import threading
-from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
@@ -13,7 +12,6 @@ from viz_encoder.analyses.survey import SIZE, LayerSurvey, swept_layers
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import MapView
 
-KEPT = 3  # surveys with some switch on that are held beside the one of the maps as they ran
 Means = Float[np.ndarray, "head key"]
 Switches = tuple[bool, bool, bool]
 
@@ -49,28 +47,18 @@ class Swept:
 
 
 class Surveys:
-    """The surveys of one run; that of the maps as they ran stays, of the others the last few."""
+    """The surveys of one run, one for each way to set the switches."""
 
     def __init__(self, trace: Trace) -> None:
         self.as_it_ran = Swept(trace)
-        self._others: OrderedDict[Switches, Swept] = OrderedDict()
-        self._lock = threading.Lock()
+        self._all = {self.as_it_ran.switches: self.as_it_ran}
 
     @property
     def nbytes(self) -> int:
         """Bytes of all of them."""
-        with self._lock:
-            others = list(self._others.values())
-        return self.as_it_ran.nbytes + sum(swept.nbytes for swept in others)
+        return sum(swept.nbytes for swept in list(self._all.values()))
 
     def of(self, view: MapView) -> Swept:
         """The survey of what a view keeps."""
-        if view.as_it_ran:
-            return self.as_it_ran
         switches = view.hide_special, view.renormalize, view.words
-        with self._lock:
-            found = self._others.pop(switches, None) or Swept(self.as_it_ran.trace, switches)
-            self._others[switches] = found
-            while len(self._others) > KEPT:
-                self._others.popitem(last=False)
-            return found
+        return self._all.setdefault(switches, Swept(self.as_it_ran.trace, switches))

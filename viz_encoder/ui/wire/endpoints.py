@@ -116,7 +116,7 @@ def _filled(
         elif (part := _dependency(each)) is not None:
             given[name] = _now(part(**_filled(part, runner, sent, own=False)))
         elif name == "tell":
-            given[name] = watched(runner.limits).check
+            given[name] = watched(runner.limits)
         elif NAMES.get(name, name) in sent:
             value = sent[NAMES.get(name, name)]
             if isinstance(value, float) and value.is_integer():

@@ -13,37 +13,29 @@ class SenderLeft(VizEncoderError):
     """Nobody waits for the result any more."""
 
 
-class WorkWatch:
-    """Asked at each step of a piece of work, from when it begins."""
+def watch(
+    limits: Limits,
+    wanted: Callable[[], bool] = lambda: True,
+    clock: Callable[[], float] = time.monotonic,
+) -> Callable[..., None]:
+    """Work asks this at each step, which it may tell; it begins now.
 
-    def __init__(
-        self,
-        limits: Limits,
-        wanted: Callable[[], bool] = lambda: True,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        """Work that goes on while it is wanted."""
-        self._limits, self._wanted, self._clock = limits, wanted, clock
-        self._begun = clock()
+    Raises, when asked:
+        SenderLeft: the work is not wanted any more, for its client has disconnected.
+        TooLong: the work has reached its time limit.
+    """
+    begun = clock()
 
-    def check(self, share: float = 0.0) -> None:
-        """Go on.
-
-        Raises:
-            SenderLeft: the client has disconnected.
-            TooLong: the work has reached its time limit.
-        """
-        if not self._wanted():
+    def check(share: float = 0.0, words: str = "") -> None:
+        if not wanted():
             raise SenderLeft("Stopped: no one was waiting for the result.")
-        require_time(self._clock() - self._begun, self._limits)
+        require_time(clock() - begun, limits)
 
-    def report(self, share: float, words: str) -> None:
-        """Report progress with a description of the work."""
-        self.check(share)
+    return check
 
 
-def watched(limits: Limits) -> WorkWatch:
+def watched(limits: Limits) -> Callable[..., None]:
     """A watch over the event that Gradio runs in this thread, which it lets die with its stream."""
     page, number = LocalContext.blocks.get(None), LocalContext.event_id.get(None)
     event = page._queue.event_ids_to_events.get(number) if page and number else None
-    return WorkWatch(limits, lambda: event is None or event.alive)
+    return watch(limits, lambda: event is None or event.alive)

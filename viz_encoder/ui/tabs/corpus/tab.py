@@ -33,7 +33,7 @@ def corpus(
         raise InputError(f"content is {type(content).__name__}; send text, one text per line.")
     name = f"texts.{str(kind)[:10].lstrip('.')}"
     sent = content.encode("utf-8", "replace")
-    check = watched(runner.limits).check
+    check = watched(runner.limits)
     return measured(runner, name, sent, model, str(column), check, str(second or ""))
 
 

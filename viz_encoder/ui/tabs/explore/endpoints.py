@@ -75,7 +75,7 @@ def what_if(runner: Runner, key: str, changes: list[str]) -> dict[str, Any]:
 def patch_effects(runner: Runner, key: str, twin: str) -> dict[str, Any]:
     """Each head's output taken from the run of a twin text: noising and denoising, as shares."""
     plain = runnable(runner.store.get(key))
-    return twin_patch(*plain, str(twin), watched(runner.limits).check)
+    return twin_patch(*plain, str(twin), watched(runner.limits))
 
 
 LONG: tuple[Endpoint, ...] = (head_effects, token_effects, patch_effects, flips)

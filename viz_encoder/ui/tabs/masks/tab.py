@@ -77,7 +77,7 @@ def zoo_audit(
     seed draws the weights, 0 to 99. A picture holds intended, passed and observed by query and
     key; True = may attend.
     """
-    return AUDITS.of(identifier, fixed, seed, watched(runner.limits).check)
+    return AUDITS.of(identifier, fixed, seed, watched(runner.limits))
 
 
 ROUTER = APIRouter()

@@ -8,7 +8,7 @@ from viz_encoder.ui.wire.arguments import Runs
 from viz_encoder.ui.wire.bytes import FRESH
 from viz_encoder.ui.wire.concurrency import Places
 from viz_encoder.ui.wire.errors import ErrorRoute
-from viz_encoder.ui.wire.watch import WorkWatch
+from viz_encoder.ui.wire.watch import watch
 
 ROUTER = APIRouter(prefix="/viz/zoo", route_class=ErrorRoute)  # nothing of a stranger's is ever run
 PLACES = Places(1)
@@ -30,5 +30,5 @@ def kept_audit(identifier: str) -> Response:
 @PLACES
 def audit(identifier: str, runs: Runs, fixed: bool = False, seed: int = 0) -> Response:
     """The audit of a specimen with its pictures, unless whoever asked went away meanwhile."""
-    tell = WorkWatch(runs.limits).check
+    tell = watch(runs.limits)
     return answers.plain(AUDITS.of(identifier, fixed, seed, tell), FRESH)

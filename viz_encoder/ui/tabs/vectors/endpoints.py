@@ -54,7 +54,7 @@ def compare_set(runner: Runner, content: str, model: str = "all-MiniLM-L6-v2") -
 
     Returns the set's key, and the table of all methods and layers where labels are given.
     """
-    report = watched(runner.limits).report
+    report = watched(runner.limits)
     return compare(runner, given_items(content), model, report=report, named=given_name())
 
 
@@ -107,7 +107,7 @@ def attention_pooling(
     steps: int = 150,
 ) -> dict[str, Any]:
     """Learn a query from the labeled set of that key, or from the built-in one without."""
-    report = watched(runner.limits).report
+    report = watched(runner.limits)
     return learn(runner, key, model, report=report, layer=layer, n_seeds=seeds, steps=steps)
 
 
@@ -125,6 +125,6 @@ def _pictures(runner: Runner, files: dict[str, Any], model: str) -> dict[str, An
         for path, name in zip(paths, names, strict=True):
             path.parent.mkdir()
             path.write_bytes(decoded(files[name]))
-        report = watched(runner.limits).report
+        report = watched(runner.limits)
         items, named = named_pictures(paths, names), given_name(names)
         return compare(runner, items, model, report=report, named=named)

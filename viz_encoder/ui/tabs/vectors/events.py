@@ -91,12 +91,12 @@ class PoolingEvents:
 
     def _report(self, request: gr.Request, progress: gr.Progress) -> Report:
         stop = self.stops.setdefault(request.session_hash or "", threading.Event())
-        watch = watched(self.runner.limits)
+        check = watched(self.runner.limits)
 
         def report(share: float, words: str) -> bool | None:
             if stop.is_set():
                 return False
-            watch.check()
+            check()
             progress(share, desc=words)
             return None
 
