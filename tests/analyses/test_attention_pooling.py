@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import viz_encoder as vz
+from tests.refusals import refused
 from viz_encoder.analyses.attention_pooling import attention_pooling
 from viz_encoder.analyses.collection import collection
 from viz_encoder.analyses.pooled import pooled
@@ -102,14 +103,10 @@ def test_the_query_pools_and_shows_its_weights(minilm, trained):
 
 def test_faults_are_plain(minilm, monkeypatch):
     pairs = [Item("a", "x"), Item("b", "x"), Item("c", "y"), Item("d", "y")]
-    with pytest.raises(InputError, match="at least 2 labels; these have 1"):
-        attention_pooling(minilm, pairs[:2])
-    with pytest.raises(InputError, match="'y' appears once"):
-        attention_pooling(minilm, pairs[:3])
-    with pytest.raises(InputError, match="seeds is empty"):
-        attention_pooling(minilm, pairs, seeds=())
-    with pytest.raises(SelectionError, match="no state 9"):
-        attention_pooling(minilm, pairs, state=9)
+    refused(InputError, "at least 2 labels; these have 1", attention_pooling, minilm, pairs[:2])
+    refused(InputError, "'y' appears once", attention_pooling, minilm, pairs[:3])
+    refused(InputError, "seeds is empty", attention_pooling, minilm, pairs, seeds=())
+    refused(SelectionError, "no state 9", attention_pooling, minilm, pairs, state=9)
     told = []
     with pytest.raises(TraceError, match="Stopped after 3 of 6 steps"):
         attention_pooling(
@@ -118,5 +115,4 @@ def test_faults_are_plain(minilm, monkeypatch):
         )  # fmt: skip
     assert told == [(0, 6), (1, 6), (2, 6), (3, 6)]  # within the second of three trainings
     monkeypatch.setattr(module, "MAX_NUMBERS", 1000)
-    with pytest.raises(TooLong, match="fewer or shorter"):
-        attention_pooling(minilm, pairs)
+    refused(TooLong, "fewer or shorter", attention_pooling, minilm, pairs)

@@ -8,6 +8,7 @@ import torch
 from sklearn.metrics import pairwise, silhouette_score
 
 import viz_encoder as vz
+from tests.refusals import refused
 from viz_encoder.analyses.collection import collection, separation
 from viz_encoder.bundled import asset
 from viz_encoder.errors import InputError, SelectionError, TooLong, TraceError
@@ -97,8 +98,7 @@ def test_what_cannot_be_said_is_nan_with_a_reason():
     assert np.isnan(same.recall_at_1) and "same vector" in same.why
     pairs = np.repeat(np.eye(2, 3, dtype=np.float32), 2, axis=0)
     assert separation("cls", 0, pairs, [*"aabb"]).silhouette == 1
-    with pytest.raises(InputError, match="4 items and 2 labels"):
-        separation("cls", 0, vectors, [*"ab"])
+    refused(InputError, "4 items and 2 labels", separation, "cls", 0, vectors, [*"ab"])
 
 
 def test_the_table_shows_mean_ahead_of_cls_as_the_model_was_trained(topics):
@@ -244,44 +244,33 @@ def test_sets_are_read_in_many_forms(tmp_path):
     ],
 )
 def test_sets_that_cannot_be_read(content, fault, says):
-    with pytest.raises(fault, match=says):
-        read_set(content)
+    refused(fault, says, read_set, content)
 
 
 def test_files_that_cannot_be_read(tmp_path):
     (tmp_path / "a.csv").write_text("one,two\n1,2\n")
-    with pytest.raises(InputError, match="must name the columns"):
-        read_set(tmp_path / "a.csv")
+    refused(InputError, "must name the columns", read_set, tmp_path / "a.csv")
     (tmp_path / "b.txt").write_bytes(b"\xff\xfe\xfa")
-    with pytest.raises(InputError, match="not UTF-8"):
-        read_set(tmp_path / "b.txt")
-    with pytest.raises(InputError, match="No such file"):
-        read_set(tmp_path / "c.txt")
+    refused(InputError, "not UTF-8", read_set, tmp_path / "b.txt")
+    refused(InputError, "No such file", read_set, tmp_path / "c.txt")
 
 
 def test_faults_are_plain(minilm, topics):
-    with pytest.raises(InputError, match="Item 2 of 2: The text is empty"):
-        collection(minilm, ["a", " "])
-    with pytest.raises(InputError, match="set is empty"):
-        collection(minilm, [])
+    refused(InputError, "Item 2 of 2: The text is empty", collection, minilm, ["a", " "])
+    refused(InputError, "set is empty", collection, minilm, [])
     with pytest.raises(SelectionError, match="no labels"):
         collection(minilm, ["a"], methods=["cls"], states=[0]).table()
-    with pytest.raises(SelectionError, match="no pooling 'odd'"):
-        topics.of("odd", 0)
-    with pytest.raises(SelectionError, match="State 9 was not run"):
-        topics.cosine("mean", 9)
-    with pytest.raises(SelectionError, match="no item 40"):
-        topics.neighbors("mean", item=40)
-    with pytest.raises(SelectionError, match="by is 'odd'; choose one of silhouette"):
-        topics.table("odd")
+    refused(SelectionError, "no pooling 'odd'", topics.of, "odd", 0)
+    refused(SelectionError, "State 9 was not run", topics.cosine, "mean", 9)
+    refused(SelectionError, "no item 40", topics.neighbors, "mean", item=40)
+    refused(SelectionError, "by is 'odd'; choose one of silhouette", topics.table, "odd")
     assert torch.is_grad_enabled()
 
 
 @pytest.mark.parametrize("line", ["{bad", "3", "{}", '{"text": 3}', '{"text": " "}', '["a"]'])
 def test_a_line_of_json_without_a_text_is_told_by_its_number(tmp_path, line):
     (tmp_path / "set.jsonl").write_text(f'"one"\n{line}\n')
-    with pytest.raises(InputError, match=r"^Line 2 (is not JSON|has no text)"):
-        read_set(tmp_path / "set.jsonl")
+    refused(InputError, r"^Line 2 (is not JSON|has no text)", read_set, tmp_path / "set.jsonl")
 
 
 @pytest.mark.parametrize("ending", ["json", "parquet", "conllu", "XLSX"])

@@ -11,6 +11,7 @@ import viz_encoder as vz
 from tests.checkpoints.cases.bert import build as bert
 from tests.checkpoints.cases.modernbert import build as modernbert
 from tests.checkpoints.parity import TOLERANCE, WORDS, Case, save, texts
+from tests.refusals import refused
 from viz_encoder.analyses.logit_lens import logit_lens
 from viz_encoder.analyses.predictions import predictions
 from viz_encoder.bundled import asset
@@ -79,8 +80,7 @@ def test_padding_is_not_read_and_changes_nothing(tmp_path):
     found = logit_lens(encoder, short)
     assert short.n_tokens == 4 and found.tokens.tolist() == [0, 1]
     assert np.abs(found.shares - alone.shares).max() <= 1e-5
-    with pytest.raises(SelectionError, match="Token 3 is padding"):
-        logit_lens(encoder, short, tokens=[3])
+    refused(SelectionError, "Token 3 is padding", logit_lens, encoder, short, tokens=[3])
     some = logit_lens(encoder, long, tokens=[2, 0], n=1)
     whole = logit_lens(encoder, long, n=1)
     assert some.tokens.tolist() == [2, 0]
@@ -127,12 +127,9 @@ def test_what_is_not_there_is_said(minilm, grammar):
         ({"tokens": []}, "tokens is empty"),
         ({"n": 0}, "n is 0"),
     ):
-        with pytest.raises(SelectionError, match=says):
-            logit_lens(grammar, trace, **options)
+        refused(SelectionError, says, logit_lens, grammar, trace, **options)
     text = vz.capture(minilm, "a dog")
-    with pytest.raises(SelectionError, match="no prediction head"):
-        logit_lens(minilm, text)
-    with pytest.raises(SelectionError, match="give the model that ran"):
-        logit_lens(grammar, text)
+    refused(SelectionError, "no prediction head", logit_lens, minilm, text)
+    refused(SelectionError, "give the model that ran", logit_lens, grammar, text)
     with pytest.raises(SelectionError, match="kept no hidden states"):
         logit_lens(grammar, replace(trace, hidden_states=()))

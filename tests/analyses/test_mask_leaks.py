@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import viz_encoder as vz
+from tests.refusals import refused
 from tests.ui.reruns import entry_of
 from viz_encoder import figures
 from viz_encoder.analyses.mask_effect import mask_effect
@@ -98,8 +99,7 @@ def test_the_effect_of_a_mask_is_measured_against_the_run_without(minilm, causal
 
 def test_faults_are_sentences(minilm, causal):
     trace = vz.capture(minilm, TEXT)
-    with pytest.raises(InputError, match="True = may attend"):
-        mask_leaks(trace, causal[:2, :2])
+    refused(InputError, "True = may attend", mask_leaks, trace, causal[:2, :2])
     with pytest.raises(InputError, match="two runs of the same input"):
         mask_effect(vz.capture(minilm, "Another"), trace)
 
@@ -147,8 +147,7 @@ def test_keys_may_be_more_than_queries(head):
     assert mask_panels(trace, intent, 0, head, size=3).observed.shape == (2, 3)
     for wrong in (torch.ones(2, 2).bool(), torch.ones(5, 5).bool(), torch.ones(5, 2).bool()):
         for look in (mask_leaks, lambda *run: mask_panels(*run, 0, head)):
-            with pytest.raises(InputError, match=r"\(2, 5\), \(query, key\)"):
-                look(trace, wrong)
+            refused(InputError, r"\(2, 5\), \(query, key\)", look, trace, wrong)
     with pytest.raises(SelectionError, match="keys of this run are other tokens"):
         row(trace, 0, head, 1, tokens=[0, 1])
     assert "at most 1.61" in figures.head_statistics(trace).to_json()  # ln 5

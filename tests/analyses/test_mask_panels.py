@@ -6,6 +6,7 @@ import torch
 
 import viz_encoder as vz
 from tests.by_hand import maps_of
+from tests.refusals import refused
 from viz_encoder.analyses.mask_panels import mask_panels
 from viz_encoder.errors import InputError, SelectionError
 
@@ -66,13 +67,10 @@ def test_padding_queries_do_not_leak(minilm):
 
 
 def test_faults_are_sentences(plain, causal):
-    with pytest.raises(InputError, match="True = may attend"):
-        mask_panels(plain, causal[:3, :3], 0, 0)
-    with pytest.raises(SelectionError, match="no layer 9"):
-        mask_panels(plain, causal, 9, 0)
+    refused(InputError, "True = may attend", mask_panels, plain, causal[:3, :3], 0, 0)
+    refused(SelectionError, "no layer 9", mask_panels, plain, causal, 9, 0)
     for head in (12, -13, "middle", ()):
-        with pytest.raises(SelectionError, match="no head"):
-            mask_panels(plain, causal, 0, head)
+        refused(SelectionError, "no head", mask_panels, plain, causal, 0, head)
 
 
 @pytest.mark.parametrize("size", [4, 512])

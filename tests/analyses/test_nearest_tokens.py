@@ -7,6 +7,7 @@ import torch
 from sklearn.metrics.pairwise import cosine_similarity
 
 import viz_encoder as vz
+from tests.refusals import refused
 from viz_encoder.analyses.nearest_tokens import nearest_tokens
 from viz_encoder.errors import SelectionError
 
@@ -56,8 +57,7 @@ def test_a_state_without_length_is_nobody_s_neighbor(padded):
     hidden[1] = 0
     without = replace(padded, hidden_states=(hidden, *padded.hidden_states[1:]))
     assert 1 not in nearest_tokens(without, 2, 0, n=99).neighbors
-    with pytest.raises(SelectionError, match="length 0"):
-        nearest_tokens(without, 1, 0)
+    refused(SelectionError, "length 0", nearest_tokens, without, 1, 0)
 
 
 def test_what_is_not_there_is_said(padded):
@@ -70,5 +70,4 @@ def test_what_is_not_there_is_said(padded):
         (lambda: nearest_tokens(padded, 1, 0, among=[]), "among is empty"),
         (lambda: nearest_tokens(padded, 1, 0, n=0), "n is 0"),
     ):
-        with pytest.raises(SelectionError, match=says):
-            call()
+        refused(SelectionError, says, call)

@@ -8,6 +8,7 @@ import torch
 
 import viz_encoder as vz
 from tests.by_hand import layer_of, run_of
+from tests.refusals import refused
 from viz_encoder.analyses.pair import pair
 from viz_encoder.analyses.survey import swept_layers
 from viz_encoder.errors import SelectionError
@@ -61,8 +62,7 @@ def test_heads_are_ranked_by_either_measure(traces):
         assert inside == sorted(inside, reverse=True)
         assert found.ranked(5, by) == ranked[:5] and found.ranked(0, by) == ()
     assert found.ranked(5) != found.ranked(5, "ratio")
-    with pytest.raises(SelectionError, match="by is 'key'; choose one of weight, ratio"):
-        found.ranked(5, "key")
+    refused(SelectionError, "by is 'key'; choose one of weight, ratio", found.ranked, 5, "key")
 
 
 def test_a_forbidden_pair_is_nan_and_not_ranked(traces):
@@ -107,16 +107,13 @@ def test_cross_attention_and_layers_of_other_sizes(rng):
     assert np.allclose(found.means[1], many[:, :, 5].mean(dim=1))
     assert np.isnan(beyond.weights[0]).all() and np.isnan(beyond.means[0]).all()
     assert np.array_equal(beyond.weights[1], many[:, 3, 8])
-    with pytest.raises(SelectionError, match="There is no key 9; choose 0 to 8"):
-        pair(trace, 3, 9)
-    with pytest.raises(SelectionError, match="There is no query 4; choose 0 to 3"):
-        pair(trace, 4, 8)
+    refused(SelectionError, "There is no key 9; choose 0 to 8", pair, trace, 3, 9)
+    refused(SelectionError, "There is no query 4; choose 0 to 3", pair, trace, 4, 8)
 
 
 @pytest.mark.parametrize(("query", "key"), [(15, 0), (-16, 0), (0, 15), (0, -16)])
 def test_what_is_not_there_is_said(traces, query, key):
-    with pytest.raises(SelectionError, match=r"There is no (query|key)"):
-        pair(traces[0], query, key)
+    refused(SelectionError, r"There is no (query|key)", pair, traces[0], query, key)
 
 
 @pytest.mark.parametrize("hide", [False, True])
@@ -147,6 +144,5 @@ def test_a_pair_of_what_is_shown(minilm, hide, renormalize, words, block_bytes, 
 
 def test_a_hidden_special_token_cannot_be_chosen(traces):
     for chosen, says in (((0, 2), "Query 0 is a special"), ((2, 0), "Key 0 is a special")):
-        with pytest.raises(SelectionError, match=says):
-            pair(traces[0], *chosen, hide_special=True)
+        refused(SelectionError, says, pair, traces[0], *chosen, hide_special=True)
         assert pair(traces[0], *chosen).weights.shape == (6, 12)

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import viz_encoder as vz
+from tests.refusals import refused
 from viz_encoder.analyses.pooled import pooled
 from viz_encoder.bundled import asset
 from viz_encoder.errors import SelectionError
@@ -163,17 +164,14 @@ def test_a_model_without_a_pooler_says_so():
     encoder = vz.load("grammar", device="cpu")
     trace = vz.capture(encoder, "the keys are old")
     assert "pooler" not in pooled(encoder, trace).methods
-    with pytest.raises(SelectionError, match="grammar has no pooler"):
-        pooled(encoder, trace, methods=["pooler"])
+    refused(SelectionError, "grammar has no pooler", pooled, encoder, trace, methods=["pooler"])
 
 
 def test_faults_are_plain(minilm, run):
     with pytest.raises(SelectionError, match=r"no state 7; choose 0 .* to 6 .* to -7"):
         pooled(minilm, run, states=[7])
-    with pytest.raises(SelectionError, match="no pooling 'median'"):
-        pooled(minilm, run, methods=["median"])
-    with pytest.raises(SelectionError, match="needs a learned query"):
-        pooled(minilm, run, methods=["attention"])
+    refused(SelectionError, "no pooling 'median'", pooled, minilm, run, methods=["median"])
+    refused(SelectionError, "needs a learned query", pooled, minilm, run, methods=["attention"])
     with pytest.raises(SelectionError, match="give the model that ran"):
         pooled(vz.load("grammar", device="cpu"), run)
 

@@ -7,6 +7,7 @@ import torch
 import viz_encoder as vz
 from tests.checkpoints.cases.bert import build
 from tests.checkpoints.parity import WORDS, Case, save
+from tests.refusals import refused
 from viz_encoder.analyses.predictions import predictions, tasks
 from viz_encoder.bundled import asset
 from viz_encoder.errors import SelectionError
@@ -77,8 +78,6 @@ def test_what_cannot_be_said_is_refused(tmp_path, minilm):
         predictions(minilm, vz.capture(minilm, "a"))
     with pytest.raises(SelectionError, match="no prediction head 'classify'; it has masked"):
         predictions(encoder, trace, task="classify")
-    with pytest.raises(SelectionError, match="no token 9"):
-        predictions(encoder, trace, tokens=[9])
-    with pytest.raises(SelectionError, match="d_model 384"):
-        predictions(encoder, vz.capture(minilm, "a"))
+    refused(SelectionError, "no token 9", predictions, encoder, trace, tokens=[9])
+    refused(SelectionError, "d_model 384", lambda: predictions(encoder, vz.capture(minilm, "a")))
     assert tuple(predictions(encoder, vz.capture(encoder, "w1 w2"))) == ()

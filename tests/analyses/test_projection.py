@@ -8,6 +8,7 @@ import torch
 from sklearn.decomposition import PCA
 
 import viz_encoder as vz
+from tests.refusals import refused
 from viz_encoder.analyses.projection import projection
 from viz_encoder.bundled import asset
 from viz_encoder.errors import SelectionError
@@ -85,10 +86,7 @@ def test_two_points_have_one_axis(runs):
 
 def test_what_is_not_there_is_said(runs):
     trace = runs["text"]
-    with pytest.raises(SelectionError, match="choose one of together, each layer"):
-        projection(trace, center="never")
-    with pytest.raises(SelectionError, match="no state 7"):
-        projection(trace, states=[7])
+    refused(SelectionError, "choose one of together, each layer", projection, trace, center="never")
+    refused(SelectionError, "no state 7", projection, trace, states=[7])
     for layers in ([1, 1], []):
-        with pytest.raises(SelectionError, match="give different states"):
-            projection(trace, states=layers)
+        refused(SelectionError, "give different states", projection, trace, states=layers)

@@ -11,6 +11,7 @@ from tests.checkpoints.cases.bert import build as bert
 from tests.checkpoints.cases.dinov2 import plain as dinov2
 from tests.checkpoints.cases.vit import vit
 from tests.checkpoints.parity import TOLERANCE, Case, pictures, save, texts
+from tests.refusals import refused
 from viz_encoder.analyses.residual_change import block_parts, hidden_change, residual_change
 from viz_encoder.errors import SelectionError, TraceError
 
@@ -198,15 +199,12 @@ def test_another_model_is_refused(minilm, tmp_path):
     trace = vz.capture(minilm, "one two")
     with pytest.raises(SelectionError, match="give the model that ran"):
         residual_change(vz.load("grammar", device="cpu"), trace)
-    with pytest.raises(SelectionError, match="no layer 6"):
-        block_parts(minilm, trace, 6)
+    refused(SelectionError, "no layer 6", block_parts, minilm, trace, 6)
     crossed = replace(trace, layers=(replace(trace.layers[0], cross=True), *trace.layers[1:]))
-    with pytest.raises(SelectionError, match="cross-attention"):
-        block_parts(minilm, crossed, 0)
+    refused(SelectionError, "cross-attention", block_parts, minilm, crossed, 0)
     state = trace.hidden(4).clone()
     state[1, 0] += 2e-3 * state.abs().max()  # other weights would change it more
     other = replace(
         trace, hidden_states=(*trace.hidden_states[:4], state, *trace.hidden_states[5:])
     )
-    with pytest.raises(TraceError, match="Block 3, recomputed, differs"):
-        residual_change(minilm, other)
+    refused(TraceError, "Block 3, recomputed, differs", residual_change, minilm, other)

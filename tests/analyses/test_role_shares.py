@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import viz_encoder as vz
+from tests.refusals import refused
 from viz_encoder.analyses.findings import role_shares
 from viz_encoder.errors import SelectionError
 from viz_encoder.trace import head_rows
@@ -142,9 +143,6 @@ def test_one_layer_is_that_of_all(run):
 
 
 def test_what_there_is_not_is_said(run):
-    with pytest.raises(SelectionError, match="role is 'verbs'; choose one of previous"):
-        role_shares(run, "verbs")
-    with pytest.raises(SelectionError, match="no layer 9; choose 0 to 5"):
-        role_shares(run, "sink", layers=(9,))
-    with pytest.raises(SelectionError, match="choose an offset from"):
-        role_shares(run, "offset", offset=99)
+    refused(SelectionError, "role is 'verbs'; choose one of previous", role_shares, run, "verbs")
+    refused(SelectionError, "no layer 9; choose 0 to 5", role_shares, run, "sink", layers=(9,))
+    refused(SelectionError, "choose an offset from", role_shares, run, "offset", offset=99)

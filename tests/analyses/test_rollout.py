@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import viz_encoder as vz
+from tests.refusals import refused
 from viz_encoder.analyses.rollout import rollout, rollout_matrix
 from viz_encoder.errors import SelectionError
 
@@ -48,8 +49,7 @@ def test_rollout_equals_the_textbook(traces, fuse, which, block_bytes, monkeypat
 
 @pytest.mark.parametrize(("query", "fuse"), [(-99, "mean"), (99, "mean"), (0, "median")])
 def test_what_is_not_there_is_said(traces, query, fuse):
-    with pytest.raises(SelectionError, match="choose"):
-        rollout(traces[0], query, fuse)
+    refused(SelectionError, "choose", rollout, traces[0], query, fuse)
 
 
 @pytest.mark.parametrize("fuse", ["mean", "max", "min"])
@@ -138,5 +138,4 @@ def test_a_long_matrix_is_refused(traces, monkeypatch):
     monkeypatch.setattr(rollout_module, "MAX_SIDE", traces[0].n_tokens - 1)
     with pytest.raises(SelectionError, match=r"a whole rollout takes at most 14; .*rollout\(trace"):
         rollout_matrix(traces[0])
-    with pytest.raises(SelectionError, match="choose one of mean"):
-        rollout_matrix(traces[0], "median")
+    refused(SelectionError, "choose one of mean", rollout_matrix, traces[0], "median")

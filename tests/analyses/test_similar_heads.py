@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import viz_encoder as vz
+from tests.refusals import refused
 from viz_encoder.analyses.similar_heads import similar_heads
 from viz_encoder.errors import SelectionError
 from viz_encoder.trace import head_rows
@@ -57,7 +58,5 @@ def test_few_queries_are_spread_over_the_text(traces):
 
 
 def test_what_there_is_not_is_said(traces):
-    with pytest.raises(SelectionError, match="no layer 6; choose 0 to 5"):
-        similar_heads(traces[0], 6, 0)
-    with pytest.raises(SelectionError, match="no head 12; choose 0 to 11"):
-        similar_heads(traces[0], 0, 12)
+    refused(SelectionError, "no layer 6; choose 0 to 5", similar_heads, traces[0], 6, 0)
+    refused(SelectionError, "no head 12; choose 0 to 11", similar_heads, traces[0], 0, 12)

@@ -11,6 +11,7 @@ from torch import nn
 import viz_encoder as vz
 from tests.checkpoints.cases import CASES
 from tests.checkpoints.parity import inputs_of, save
+from tests.refusals import refused
 from tests.slow import slow_but
 from viz_encoder.bundled import asset
 from viz_encoder.effects.changed_capture import changed
@@ -350,21 +351,15 @@ def test_ids_by_name_and_what_needs_the_inputs(minilm, scene):
         alone, given = (of.embedding_step(minilm, trace, query, one) for one in (None, text))
         assert alone.id == given.id == int(text.values[0, query])
         assert np.array_equal(alone.sum, given.sum) and alone.segment is not None
-    with pytest.raises(SelectionError, match="give inputs=encoder"):
-        of.embedding_step(scene[0], scene[2], 3)
+    refused(SelectionError, "give inputs=encoder", of.embedding_step, scene[0], scene[2], 3)
 
 
 def test_no_such_token_layer_or_model(minilm, grammar, masked):
-    with pytest.raises(SelectionError, match="no query 9; choose 0 to 8"):
-        of.attention_step(masked, 0, 0, 9)
-    with pytest.raises(SelectionError, match="no head 4"):
-        of.attention_step(masked, 0, 4, 0)
-    with pytest.raises(SelectionError, match="no layer 4"):
-        of.heads_step(grammar, masked, 4, 0)
-    with pytest.raises(SelectionError, match="no key 12"):
-        of.projection_step(grammar, masked, 0, 0, 0, 12)
-    with pytest.raises(SelectionError, match="give the model that ran"):
-        of.block_step(minilm, masked, 0, 0)
+    refused(SelectionError, "no query 9; choose 0 to 8", of.attention_step, masked, 0, 0, 9)
+    refused(SelectionError, "no head 4", of.attention_step, masked, 0, 4, 0)
+    refused(SelectionError, "no layer 4", of.heads_step, grammar, masked, 4, 0)
+    refused(SelectionError, "no key 12", of.projection_step, grammar, masked, 0, 0, 0, 12)
+    refused(SelectionError, "give the model that ran", of.block_step, minilm, masked, 0, 0)
 
 
 def test_other_weights_than_ran_are_refused(grammar, masked):

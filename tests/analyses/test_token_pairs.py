@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import viz_encoder as vz
+from tests.refusals import refused
 from tests.slow import slow
 from tests.ui.texts import PICTURES
 from viz_encoder.analyses.token_pairs import token_pairs
@@ -158,8 +159,7 @@ def test_two_pictures(scene):
     ],
 )
 def test_what_does_not_add_up_is_refused(runs, method, says):
-    with pytest.raises(SelectionError, match=says):
-        token_pairs(*runs, method)
+    refused(SelectionError, says, token_pairs, *runs, method)
 
 
 def test_a_declared_pooling_must_add_up(minilm, runs):
@@ -175,11 +175,8 @@ def test_runs_of_two_models_and_missing_layers_are_refused(minilm, runs, grammar
         SelectionError, match="of all-MiniLM-L6-v2 and grammar; vectors of different"
     ):
         token_pairs(runs[0], small)
-    with pytest.raises(SelectionError, match="There is no state 7"):
-        token_pairs(*runs, state=7)
+    refused(SelectionError, "There is no state 7", token_pairs, *runs, state=7)
     normed = replace(runs[0], output=runs[0].output + 1)
-    with pytest.raises(SelectionError, match="has a final norm"):
-        token_pairs(normed, runs[1], state=3)
+    refused(SelectionError, "has a final norm", token_pairs, normed, runs[1], state=3)
     zero = replace(runs[0], output=torch.zeros_like(runs[0].output))
-    with pytest.raises(SelectionError, match="no direction"):
-        token_pairs(zero, runs[1])
+    refused(SelectionError, "no direction", token_pairs, zero, runs[1])

@@ -9,6 +9,7 @@ from sklearn.metrics.pairwise import cosine_similarity
 
 import viz_encoder as vz
 from tests.by_hand import layer_of, run_of
+from tests.refusals import refused
 from viz_encoder.analyses.token_similarity import between_runs, over_smoothing, token_similarity
 from viz_encoder.bundled import asset
 from viz_encoder.errors import SelectionError, TooLong, TraceError
@@ -118,8 +119,7 @@ def test_between_runs_is_the_mean_of_all_pairs(padded, minilm):
         pairs = [(0, 1), (0, 2), (1, 2)]
         cells = [cosine_similarity(parts[a], parts[b]).ravel() for a, b in pairs]
         assert found.cosine[layer] == pytest.approx(np.concatenate(cells).mean(), rel=1e-9)
-    with pytest.raises(SelectionError, match="1 runs"):
-        between_runs([padded])
+    refused(SelectionError, "1 runs", between_runs, [padded])
 
 
 def test_a_picture_s_prefix_token_is_left_out_by_name():
@@ -130,8 +130,7 @@ def test_a_picture_s_prefix_token_is_left_out_by_name():
 def test_long_runs_give_numbers_and_no_matrix():
     hidden = torch.randn(2, 2100, 6, generator=torch.Generator().manual_seed(0))
     trace = of(hidden)
-    with pytest.raises(TooLong, match=r"2,100 tokens.*at most 2,048"):
-        token_similarity(trace, 0)
+    refused(TooLong, r"2,100 tokens.*at most 2,048", token_similarity, trace, 0)
     assert token_similarity(trace, 0, size=300).cosines.shape == (300, 300)
     cosines = cosine_similarity(hidden[1].double().numpy())
     expected = cosines[~np.eye(2100, dtype=bool)].mean()
@@ -139,15 +138,12 @@ def test_long_runs_give_numbers_and_no_matrix():
 
 
 def test_what_is_not_there_is_said(padded):
-    with pytest.raises(SelectionError, match="no state 7"):
-        token_similarity(padded, 7)
-    with pytest.raises(SelectionError, match="size is 0"):
-        token_similarity(padded, 0, size=0)
+    refused(SelectionError, "no state 7", token_similarity, padded, 7)
+    refused(SelectionError, "size is 0", token_similarity, padded, 0, size=0)
     with pytest.raises(SelectionError, match="hide_special=False"):
         own = replace(padded.sample, special=(True,) * padded.n_tokens)
         token_similarity(replace(padded, sample=own), 0, hide_special=True)
     broken = of(torch.full((1, 3, 4), torch.nan))
-    with pytest.raises(TraceError, match="NaN"):
-        token_similarity(broken, 0)
+    refused(TraceError, "NaN", token_similarity, broken, 0)
     with pytest.raises(SelectionError, match="kept no hidden states"):
         over_smoothing(replace(padded, hidden_states=()))

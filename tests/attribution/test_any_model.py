@@ -10,6 +10,7 @@ import transformers as hf
 from torch import nn
 
 import viz_encoder as vz
+from tests.refusals import refused
 from viz_encoder.checkpoints.builtin import BUILTIN
 from viz_encoder.errors import InputError, SelectionError, TraceError
 
@@ -215,8 +216,7 @@ def test_a_model_that_changes_its_values_later_is_refused():
 def test_a_model_without_attention_has_no_heads():
     found = vz.attribute(nn.Linear(32, 4).eval(), lambda m: m(X), score=lambda o: o[0, 1, 2], at=X)
     for ask in (lambda: found.heads, lambda: found.links(0), lambda: found.strongest()):
-        with pytest.raises(SelectionError, match="there are no heads"):
-            ask()
+        refused(SelectionError, "there are no heads", ask)
     with pytest.raises(SelectionError, match="layer"):
         vz.attribute(Mixing((4,)).eval(), lambda m: m(X), score=lambda o: o[0, 1, 2], at=X).links(1)
 
@@ -246,12 +246,10 @@ def test_what_cannot_be_asked(minilm):
         vz.attribute(torchs()().eval(), lambda m: m(both), score=lambda o: o.sum(), at=both)
     with pytest.raises(SelectionError, match=r"asked by what runs it .*vz\.load\(model, tokenizer"):
         vz.attribute(model, "A text")
-    with pytest.raises(InputError, match="does not depend"):
-        vz.attribute(model, with_ids, score=state, at=X)
+    refused(InputError, "does not depend", vz.attribute, model, with_ids, score=state, at=X)
     with pytest.raises(SelectionError, match=r"BertModel is in training mode.*model\.eval\(\)"):
         vz.attribute(model.train(), with_ids, score=state)
-    with pytest.raises(SelectionError, match="for other models"):
-        vz.attribute(minilm, "a", score=state)
+    refused(SelectionError, "for other models", vz.attribute, minilm, "a", score=state)
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
@@ -301,7 +299,4 @@ def test_values_that_are_changed_after_the_run_are_noticed():
     found = vz.attribute(model, lambda m: m(X), score=lambda out: out[0, 3] @ ALONG, at=X)
     assert found.links(0).shape == (1, 7, 7)
     model.last.detach()[0, 2] = 9.0  # as a cache that the next run writes over
-    with pytest.raises(
-        TraceError, match=r"not shown\. .* changed its queries, keys or values in p"
-    ):
-        found.links(0)
+    refused(TraceError, r"not shown\. .* changed its queries, keys or values in p", found.links, 0)

@@ -7,6 +7,7 @@ import torch
 import viz_encoder as vz
 from tests.attribution.plain import Carried
 from tests.attribution.test_attribute import KINDS, close, random_encoder
+from tests.refusals import refused
 from viz_encoder.errors import InputError, SelectionError, TooLong
 
 ONE, TWO = "The animal slept because it was tired", "A dog was exhausted"
@@ -65,10 +66,8 @@ def test_order_padding_and_batches_change_nothing(minilm, monkeypatch):
 
 
 def test_what_it_refuses(minilm):
-    with pytest.raises(TooLong, match=r"258 tokens; .* at most 256"):
-        vz.attribute_pair(minilm, "a " * 256, TWO)
-    with pytest.raises(InputError, match="second has 2 inputs; give one"):
-        vz.attribute_pair(minilm, ONE, [ONE, TWO])
+    refused(TooLong, r"258 tokens; .* at most 256", vz.attribute_pair, minilm, "a " * 256, TWO)
+    refused(InputError, "second has 2 inputs; give one", vz.attribute_pair, minilm, ONE, [ONE, TWO])
     encoder = random_encoder().train()
     with pytest.raises(SelectionError, match="training mode"):
         vz.attribute_pair(encoder, torch.randn(4, 16), torch.randn(4, 16))

@@ -10,6 +10,7 @@ from safetensors.torch import load_file, save_file
 
 import viz_encoder as vz
 from tests.attribution.test_attribute import TEXT, TWIN
+from tests.refusals import refused
 from viz_encoder.errors import TraceError
 
 
@@ -80,8 +81,7 @@ def test_what_is_not_understood_is_refused(minilm, tmp_path, fault):
     path = tmp_path / "found.safetensors"
     vz.attribute(minilm, "a cat", token=1).save(path)
     FAULTS[fault](path)
-    with pytest.raises(TraceError, match=r"is damaged or was changed: .*; save it again"):
-        vz.Attribution.load(path)
+    refused(TraceError, r"is damaged or was changed: .*; save it again", vz.Attribution.load, path)
 
 
 def test_a_run_is_no_attribution_and_a_part_of_another_version_is_said(minilm, tmp_path):
@@ -93,5 +93,4 @@ def test_a_run_is_no_attribution_and_a_part_of_another_version_is_said(minilm, t
         vz.attribute(minilm, "a cat").save(tmp_path / "x.pt")
     vz.attribute(minilm, "a cat").save(path)
     change(path, later=1)
-    with pytest.raises(TraceError, match=r"another version of viz_encoder.*'later'"):
-        vz.Attribution.load(path)
+    refused(TraceError, r"another version of viz_encoder.*'later'", vz.Attribution.load, path)

@@ -13,6 +13,7 @@ from tokenizers import Tokenizer, normalizers
 
 import viz_encoder as vz
 from tests.corpora.test_head_sums import same, sentences
+from tests.refusals import refused
 from viz_encoder.bundled import asset
 from viz_encoder.corpora import HeadTable, chunk
 from viz_encoder.corpora.corpus_items import CorpusItems, TextColumns, column_names
@@ -120,8 +121,7 @@ def test_an_item_that_fails_is_listed_with_its_reason(grammar, table, tmp_path):
     ],
 )
 def test_what_cannot_be_a_corpus_is_refused_in_a_sentence(grammar, items, message):
-    with pytest.raises(InputError, match=message):
-        vz.corpus(grammar, items)
+    refused(InputError, message, vz.corpus, grammar, items)
 
 
 def test_wrong_columns_and_measures_name_the_right_ones(grammar, tmp_path):
@@ -132,10 +132,8 @@ def test_wrong_columns_and_measures_name_the_right_ones(grammar, tmp_path):
         vz.corpus(grammar, written(tmp_path, "parquet"), column="body")
     with pytest.raises(SelectionError, match="choose one of statistics"):
         vz.corpus(grammar, TEXTS, measures=["speed"])
-    with pytest.raises(SelectionError, match="at least 1"):
-        vz.corpus(grammar, TEXTS, n=0)
-    with pytest.raises(InputError, match=r"vz\.load"):
-        vz.corpus(object(), TEXTS)
+    refused(SelectionError, "at least 1", vz.corpus, grammar, TEXTS, n=0)
+    refused(InputError, r"vz\.load", lambda: vz.corpus(object(), TEXTS))
 
 
 def test_only_what_is_asked_for_is_in_the_table(grammar, table):
@@ -272,12 +270,9 @@ def test_files_that_hold_no_table_are_refused(table, tmp_path):
         (tmp_path / name).write_bytes(content)
         with pytest.raises(TraceError):
             HeadTable.load(tmp_path / name)
-    with pytest.raises(TraceError, match="cannot be read"):
-        HeadTable.load(tmp_path / "none.json")
-    with pytest.raises(SelectionError, match="known ending"):
-        table.save(tmp_path / "heads.xlsx")
-    with pytest.raises(SelectionError, match="no examples"):
-        HeadTable.load("heads.csv")
+    refused(TraceError, "cannot be read", HeadTable.load, tmp_path / "none.json")
+    refused(SelectionError, "known ending", table.save, tmp_path / "heads.xlsx")
+    refused(SelectionError, "no examples", HeadTable.load, "heads.csv")
 
 
 def test_heads_are_ranked_and_their_examples_marked(grammar, table):
@@ -287,8 +282,7 @@ def test_heads_are_ranked_and_their_examples_marked(grammar, table):
     assert f"[{one.query_token}]" in one.marked.replace("{", "").replace("}", "")
     assert len(one.marked) == len(one.texts[0]) + 4
     assert table.examples.to_frame()["text"][0] in TEXTS
-    with pytest.raises(SelectionError, match=r"no layer 9; choose"):
-        table.of_head(9, 0)
+    refused(SelectionError, r"no layer 9; choose", table.of_head, 9, 0)
 
 
 def test_long_cells_are_read_and_the_limit_of_the_process_stays(tmp_path):

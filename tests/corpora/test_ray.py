@@ -15,6 +15,7 @@ from pyarrow import parquet
 
 import viz_encoder as vz
 from tests.corpora.test_head_sums import same, sentences
+from tests.refusals import refused
 from viz_encoder.corpora import Done, HeadSums, HeadTable, chunk, ray_engine
 from viz_encoder.corpora.chunk import Settings
 from viz_encoder.corpora.engine import HeadWorker
@@ -45,8 +46,7 @@ def test_the_worker_takes_rows_and_gives_one(grammar):
     assert found.to_bytes() == wanted.to_bytes()
     again = worker({"text": texts[:8], "item": list(range(8))})
     assert again["sums"] == rows[0]["sums"]
-    with pytest.raises(InputError, match="with_indices"):
-        worker({"text": texts})
+    refused(InputError, "with_indices", worker, {"text": texts})
 
 
 def test_the_same_worker_serves_datasets_map(grammar):
@@ -94,12 +94,9 @@ def test_the_same_worker_serves_map_in_pandas(grammar):
 
 def test_what_ray_would_ignore_is_refused(grammar):
     for given in ({"workers": 2}, {"gpus": 1}, {"address": "auto"}):
-        with pytest.raises(SelectionError, match=r'for on="ray"'):
-            vz.corpus(grammar, ["a b"], **given)
-    with pytest.raises(SelectionError, match="local, ray"):
-        vz.corpus(grammar, ["a b"], on="spark")
-    with pytest.raises(SelectionError, match="at least 1"):
-        vz.corpus(grammar, ["a b"], on="ray", workers=0)
+        refused(SelectionError, r'for on="ray"', vz.corpus, grammar, ["a b"], **given)
+    refused(SelectionError, "local, ray", vz.corpus, grammar, ["a b"], on="spark")
+    refused(SelectionError, "at least 1", vz.corpus, grammar, ["a b"], on="ray", workers=0)
 
 
 def test_without_ray_the_cure_is_named(grammar, monkeypatch):
@@ -107,8 +104,7 @@ def test_without_ray_the_cure_is_named(grammar, monkeypatch):
         raise ImportError(name)
 
     monkeypatch.setattr(ray_engine, "import_module", missing)
-    with pytest.raises(VizEncoderError, match=r"viz-encoder\[ray\]"):
-        vz.corpus(grammar, ["a b"], on="ray")
+    refused(VizEncoderError, r"viz-encoder\[ray\]", vz.corpus, grammar, ["a b"], on="ray")
 
 
 class NoRay:
@@ -284,10 +280,10 @@ def test_a_dataset_of_ray_is_read_by_its_workers_whatever_its_order(grammar, clu
     assert found.drop(["vector"]) == wanted.drop(["vector"])
     vectors = [np.array(each["vector"].to_pylist()) for each in (found, wanted)]
     np.testing.assert_allclose(*vectors, rtol=0, atol=1e-6)
-    for refused, message, options in (
+    faults = InputError, SelectionError
+    for rows, says, options in (
         (given, "no column 'text'; its columns are", {}),
         (given, "cannot be resumed", {"folder": "parts"}),
         ([[4, 5, 6]], "cannot be sent", {}),
     ):
-        with pytest.raises((InputError, SelectionError), match=message):
-            vz.corpus(grammar, refused, on="ray", workers=1, **options)
+        refused(faults, says, vz.corpus, grammar, rows, on="ray", workers=1, **options)

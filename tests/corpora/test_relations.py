@@ -5,6 +5,7 @@ import pytest
 
 import viz_encoder as vz
 from scripts import grammar_treebank
+from tests.refusals import refused
 from viz_encoder.bundled import asset
 from viz_encoder.corpora import TreeSentence, read_treebank, relations
 from viz_encoder.corpora.relations import with_random_weights
@@ -52,8 +53,7 @@ def test_a_file_is_read_word_by_word(file):
 )
 def test_what_is_not_conllu_is_refused(file, minilm, content, message):
     file.write_text(content, encoding="utf-8")
-    with pytest.raises(InputError, match=message):
-        relations(minilm, file)
+    refused(InputError, message, relations, minilm, file)
 
 
 def by_loops(encoder, sentences, direction):
@@ -130,19 +130,13 @@ def test_the_built_in_treebank_is_what_the_script_writes():
 
 
 def test_what_cannot_be_measured_is_refused(grammar, minilm, file):
-    with pytest.raises(SelectionError, match="No relation has 10 arcs"):
-        relations(minilm, file, least=10)
-    with pytest.raises(SelectionError, match="to_head, to_dependent"):
-        relations(minilm, file, direction="up")
-    with pytest.raises(InputError, match="no sentence"):
-        relations(minilm, [])
-    with pytest.raises(InputError, match="tokenizer"):
-        relations(vz.load("scene", device="cpu"), "grammar")
-    with pytest.raises(InputError, match="cannot be read"):
-        relations(minilm, "nowhere.conllu")
+    refused(SelectionError, "No relation has 10 arcs", relations, minilm, file, least=10)
+    refused(SelectionError, "to_head, to_dependent", relations, minilm, file, direction="up")
+    refused(InputError, "no sentence", relations, minilm, [])
+    refused(InputError, "tokenizer", lambda: relations(vz.load("scene", device="cpu"), "grammar"))
+    refused(InputError, "cannot be read", relations, minilm, "nowhere.conllu")
     found = relations(minilm, file, least=1)
-    with pytest.raises(SelectionError, match="no relation 'obj'"):
-        found.best("obj")
+    refused(SelectionError, "no relation 'obj'", found.best, "obj")
 
 
 def test_words_that_were_cut_off_are_counted(grammar):

@@ -7,6 +7,7 @@ import pytest
 
 import viz_encoder as vz
 from tests.corpora.test_head_sums import same
+from tests.refusals import refused
 from viz_encoder.corpora import HeadTable, TreeSentence, read_treebank, relations, treebank_table
 from viz_encoder.errors import SelectionError, TraceError
 
@@ -49,8 +50,7 @@ def test_relations_of_another_shape_are_refused(table, tmp_path):
     data = json.loads((tmp_path / "heads.json").read_text())
     data["relations"]["random"] = [one[:-1] for one in data["relations"]["random"]]
     (tmp_path / "heads.json").write_text(json.dumps(data))
-    with pytest.raises(TraceError, match="relations are not of the shape"):
-        HeadTable.load(tmp_path / "heads.json")
+    refused(TraceError, "relations are not of the shape", HeadTable.load, tmp_path / "heads.json")
     data["relations"] = None  # as a table without
     (tmp_path / "heads.json").write_text(json.dumps(data))
     assert HeadTable.load(tmp_path / "heads.json").relations is None
@@ -123,6 +123,5 @@ def test_arcs_that_are_cut_off_leave_what_there_is_or_a_sentence(grammar, tmp_pa
         ({"sentences": [tree(late)]}, "All 12 arcs are of words that were cut off"),
         ({"sentences": [tree([])]}, "In 1 sentence, no word depends on another"),
     ):
-        with pytest.raises(SelectionError, match=said):
-            relations(grammar, **given)
+        refused(SelectionError, said, relations, grammar, **given)
     assert relations(grammar, [tree([1, 2, 3])]).n_arcs == (3,)

@@ -8,6 +8,7 @@ import torch
 
 import viz_encoder as vz
 from tests.effects.plain import plain_forward
+from tests.refusals import refused
 from viz_encoder import effects
 from viz_encoder.effects import rerun
 from viz_encoder.errors import SelectionError
@@ -251,8 +252,7 @@ def test_a_model_in_training_is_measured_at_rest_and_left_in_training():
     ],
 )
 def test_what_cannot_be_is_said(grammar, given, said):
-    with pytest.raises(vz.VizEncoderError, match=said):
-        vz.effect(grammar, SENTENCE, **given)
+    refused(vz.VizEncoderError, said, vz.effect, grammar, SENTENCE, **given)
 
 
 def test_a_text_without_a_mask_has_no_masked_logits(grammar):
@@ -262,8 +262,7 @@ def test_a_text_without_a_mask_has_no_masked_logits(grammar):
 
 
 def test_another_kind_of_model_is_sent_to_knock():
-    with pytest.raises(vz.VizEncoderError, match=r"vz\.ablate"):
-        vz.effect(torch.nn.Linear(2, 2), "a")
+    refused(vz.VizEncoderError, r"vz\.ablate", lambda: vz.effect(torch.nn.Linear(2, 2), "a"))
 
 
 def test_texts_of_different_measures_have_no_mean(grammar):
@@ -301,5 +300,4 @@ def test_a_model_whose_output_is_no_number_is_refused(grammar):
     broken = vz.load(copy.deepcopy(grammar.model))
     broken.model.layers[0].ff.up.weight.data[0, 0] = torch.nan
     ids = grammar.read(SENTENCE).values
-    with pytest.raises(vz.VizEncoderError, match="not a number"):
-        vz.effect(broken, ids, measure="pooled")
+    refused(vz.VizEncoderError, "not a number", vz.effect, broken, ids, measure="pooled")

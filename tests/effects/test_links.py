@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import viz_encoder as vz
+from tests.refusals import refused
 from viz_encoder import effects
 from viz_encoder.errors import InputError, SelectionError
 
@@ -52,8 +53,7 @@ def test_a_row_of_which_nothing_would_be_left_has_no_effect(grammar):
     ],
 )
 def test_a_link_that_there_is_not(minilm, link, says):
-    with pytest.raises(SelectionError, match=says):
-        effects.links(minilm, TEXT, [link])
+    refused(SelectionError, says, effects.links, minilm, TEXT, [link])
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,6 @@ def test_a_saved_score_is_still_a_measure(minilm, found, tmp_path):
 def test_a_score_of_another_input_and_what_it_does_not_take_are_refused(minilm, found):
     with pytest.raises(SelectionError, match="split for another input"):
         vz.effect(minilm, "A cat sat.", measure=found)
-    with pytest.raises(SelectionError, match="does not use at="):
-        vz.effect(minilm, TEXT, measure=found, at=3)
+    refused(SelectionError, "does not use at=", vz.effect, minilm, TEXT, measure=found, at=3)
     with pytest.raises((InputError, SelectionError), match=r"'state' or what vz\.attribute"):
         vz.effect(minilm, TEXT, measure=5)

@@ -13,6 +13,7 @@ from PIL import Image
 
 import viz_encoder as vz
 from tests.export.runs import HOSTILE, facts_of, random_trace, unpacked
+from tests.refusals import refused
 from viz_encoder.errors import SelectionError, TraceError
 from viz_encoder.export import draw_cell
 from viz_encoder.trace import LayerTrace
@@ -134,8 +135,7 @@ def test_it_opens_on_a_link_between_words_that_stand_apart(animal):
     ],
 )
 def test_what_is_not_there_is_said(animal, asked, said):
-    with pytest.raises(SelectionError, match=said):
-        draw_cell(animal, **asked)
+    refused(SelectionError, said, draw_cell, animal, **asked)
 
 
 def test_masked_cells_stay_masked(padded):
@@ -183,8 +183,7 @@ def test_what_it_is_in_one_line_and_in_a_file(animal, tmp_path):
     assert re.fullmatch(r"<Attention of all-MiniLM-L6-v2, .* 15 tokens, \d+ kB; .*>", repr(cell))
     assert cell.save(tmp_path / "map.html") == len(cell.document.encode())
     assert (tmp_path / "map.html").read_text(encoding="utf-8") == cell.document
-    with pytest.raises(TraceError, match="cannot be written"):
-        cell.save(tmp_path / "nowhere" / "map.html")
+    refused(TraceError, "cannot be written", cell.save, tmp_path / "nowhere" / "map.html")
 
 
 def test_an_untrained_encoder_is_called_so():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import viz_encoder as vz
+from tests.refusals import refused
 from tests.ui.texts import PICTURES
 from viz_encoder.bundled import asset
 from viz_encoder.errors import SelectionError
@@ -33,8 +34,7 @@ def test_heads_and_links(found):
     assert one.data[0].z[10, 2] == one.data[0].z.max()
     every = vz.figures.link_shares(found, layer=5, head="sum").data[0].z
     np.testing.assert_allclose(every, found.links(5).sum(axis=0), atol=1e-6)
-    with pytest.raises(SelectionError, match="no layer 6"):
-        vz.figures.link_shares(found, layer=6)
+    refused(SelectionError, "no layer 6", vz.figures.link_shares, found, layer=6)
 
 
 def test_shares_of_each_token_by_block(found, minilm):
@@ -96,8 +96,7 @@ def test_many_tokens_are_folded_into_one_column_that_adds_up(picture):
 def test_by_attnlrp_there_are_no_links(minilm):
     found = vz.attribute(minilm, "a cat", through="attention")
     for draw in (vz.figures.routes, vz.figures.link_shares):
-        with pytest.raises(SelectionError, match="weights are held"):
-            draw(found)
+        refused(SelectionError, "weights are held", draw, found)
     assert "AttnLRP" in vz.figures.token_shares(found).layout.title.text
 
 

@@ -10,6 +10,7 @@ import torch
 from plotly.colors import sample_colorscale
 
 import viz_encoder as vz
+from tests.refusals import refused
 from tests.ui.texts import PICTURES
 from viz_encoder.bundled import asset
 from viz_encoder.errors import SelectionError
@@ -145,8 +146,7 @@ def test_the_border_of_a_pair(minilm, trace):
 
 @pytest.mark.parametrize("chosen", [{"layer": 9}, {"head": 12}, {"head": (0, 12)}, {"head": "x"}])
 def test_what_is_not_there_is_said(trace, chosen):
-    with pytest.raises(SelectionError, match=r"There is no (layer|head)"):
-        vz.figures.attention_map(trace, **chosen)
+    refused(SelectionError, r"There is no (layer|head)", vz.figures.attention_map, trace, **chosen)
 
 
 def test_equal_tokens_stay_apart_and_text_stays_text(trace):
@@ -201,8 +201,7 @@ def test_cross_attention_names_the_other_sequence():
         assert np.abs(figure.data[0].z - crossed.attention(0, 1).numpy()).max() <= 1e-6
         assert [name.split(" ")[1] for name in figure.data[0].x] == names
         assert vz.figures.head_atlas(crossed).data[0].z.shape == (6, 2 * (n_keys + 1))
-        with pytest.raises(SelectionError, match="cross-attention"):
-            vz.figures.rollout(crossed)
+        refused(SelectionError, "cross-attention", vz.figures.rollout, crossed)
 
 
 def test_a_long_map_is_pooled_and_small(minilm, monkeypatch):
@@ -249,5 +248,4 @@ def test_the_overlay_frames_its_query(picture, trace):
     assert figure.data[1].x[col] == (frame.x0 + frame.x1) / 2
     assert not vz.figures.patch_overlay(picture, query=0).layout.shapes
     assert figure.data[1].z.shape == (picture.grid.n_rows, picture.grid.n_cols)
-    with pytest.raises(SelectionError, match="read a text"):
-        vz.figures.patch_overlay(trace)
+    refused(SelectionError, "read a text", vz.figures.patch_overlay, trace)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import viz_encoder as vz
+from tests.refusals import refused
 from viz_encoder.analyses.rollout import rollout
 from viz_encoder.analyses.value_weighted import value_weighted, value_weighted_sum
 from viz_encoder.errors import SelectionError
@@ -55,10 +56,8 @@ def test_long_runs_are_pooled(minilm, monkeypatch):
 def test_lengths_of_what_is_not_there(minilm, scene):
     trace = vz.capture(minilm, TEXT)
     for head, said in NO_HEAD.items():
-        with pytest.raises(SelectionError, match=said):
-            vz.figures.value_weighted(minilm, trace, head=head)
-    with pytest.raises(SelectionError, match="give the model that ran"):
-        vz.figures.value_weighted(scene, trace)
+        refused(SelectionError, said, vz.figures.value_weighted, minilm, trace, head=head)
+    refused(SelectionError, "give the model that ran", vz.figures.value_weighted, scene, trace)
 
 
 @pytest.mark.parametrize("head", [5, "sum"])
@@ -86,8 +85,7 @@ def test_faults_of_one_query_s_lengths(minilm):
     with pytest.raises(SelectionError, match="There is no query 99"):
         vz.figures.value_weighted_depth(minilm, trace, query=99)
     for head, said in NO_HEAD.items():
-        with pytest.raises(SelectionError, match=said):
-            vz.figures.value_weighted_depth(minilm, trace, head=head)
+        refused(SelectionError, said, vz.figures.value_weighted_depth, minilm, trace, head=head)
 
 
 @pytest.mark.parametrize("name", ["rollout", "value_weighted_depth"])

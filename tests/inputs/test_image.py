@@ -13,6 +13,7 @@ import pytest
 import torch
 from PIL import Image, PngImagePlugin
 
+from tests.refusals import refused
 from viz_encoder.errors import ConfigError, InputError, NotAnImage, TooLong
 from viz_encoder.inputs.decode import decode
 from viz_encoder.inputs.image import ImageReader
@@ -337,8 +338,7 @@ MISSING = r"^There is no file '.{1,210}' to read; check"
     ],
 )
 def test_what_cannot_be_read_is_called_what_it_is(source, fault, sentence):
-    with pytest.raises(fault, match=sentence):
-        COLOR.read(source)
+    refused(fault, sentence, COLOR.read, source)
 
 
 @pytest.mark.parametrize(
@@ -349,8 +349,7 @@ def test_what_cannot_be_read_is_called_what_it_is(source, fault, sentence):
     ],
 )
 def test_what_a_reader_does_not_take(settings, fault, sentence):
-    with pytest.raises(fault, match=sentence):
-        ImageReader((40, 40), 4, **settings).read(noise())
+    refused(fault, sentence, lambda: ImageReader((40, 40), 4, **settings).read(noise()))
 
 
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP", "GIF", "BMP"])
@@ -380,8 +379,7 @@ def test_too_many_bytes_are_refused(tmp_path: Path):
     (tmp_path / "big.bmp").write_bytes(content)
     reader = ImageReader((40, 40), 4, max_bytes=1000)
     for source in (content, tmp_path / "big.bmp"):
-        with pytest.raises(TooLong, match="The picture file is over"):
-            reader.read(source)
+        refused(TooLong, "The picture file is over", reader.read, source)
 
 
 def test_a_jpeg_of_very_many_scans_is_refused():
@@ -394,8 +392,7 @@ def test_a_jpeg_of_very_many_scans_is_refused():
 
 def test_a_folder_and_a_device_are_no_files(tmp_path: Path):
     for source in (tmp_path, "/dev/zero"):
-        with pytest.raises(NotAnImage, match="is not a file"):
-            COLOR.read(source)
+        refused(NotAnImage, "is not a file", COLOR.read, source)
 
 
 def test_a_picture_that_was_cut_up_is_read_as_it_is():
@@ -404,8 +401,7 @@ def test_a_picture_that_was_cut_up_is_read_as_it_is():
     again = fit.cut_up(read.samples[0])
     assert torch.equal(again.values, read.values) and again.samples == read.samples
     for sample in (replace(read.samples[0], picture=None), replace(read.samples[0], grid=None)):
-        with pytest.raises(InputError, match="holds no picture that makes its patches"):
-            fit.cut_up(sample)
+        refused(InputError, "holds no picture that makes its patches", fit.cut_up, sample)
     with pytest.raises(InputError, match="holds no picture that makes its patches"):
         ImageReader((8, 8), 2).cut_up(read.samples[0])
 
@@ -419,5 +415,4 @@ def test_a_picture_that_was_cut_up_is_read_as_it_is():
     ],
 )
 def test_settings_that_spoil_every_picture_are_refused(settings: dict, sentence: str):
-    with pytest.raises(ConfigError, match=sentence):
-        ImageReader((8, 8), 4, **settings)
+    refused(ConfigError, sentence, ImageReader, (8, 8), 4, **settings)

@@ -13,6 +13,7 @@ from PIL import Image
 
 import viz_encoder as vz
 from tests.audit.plants import causal, padding
+from tests.refusals import refused
 from tests.training.loops import LENGTHS, N_TOKENS, batch, bert, real, to_real
 from viz_encoder.errors import TraceError
 from viz_encoder.trace.record import Recording
@@ -196,13 +197,10 @@ def test_weights_and_biases_keep_their_own_steps(monkeypatch):
 def test_what_cannot_be_watched_or_written_is_answered():
     model = bert()
     for log in (3, logging.getLogger(), None):
-        with pytest.raises(vz.VizEncoderError, match="SummaryWriter, a wandb run"):
-            vz.watch(model, log=log)
+        refused(vz.VizEncoderError, "SummaryWriter, a wandb run", vz.watch, model, log=log)
     for every in (0, 1.5, True):
-        with pytest.raises(vz.VizEncoderError, match=r"every is .*whole number"):
-            vz.watch(model, every, log=id)
-    with pytest.raises(vz.VizEncoderError, match=r"must be a torch\.nn\.Module"):
-        vz.watch(lambda x: x, log=id)
+        refused(vz.VizEncoderError, r"every is .*whole number", vz.watch, model, every, log=id)
+    refused(vz.VizEncoderError, r"must be a torch\.nn\.Module", vz.watch, lambda x: x, log=id)
     with (
         pytest.warns(UserWarning, match="missed step 0: No attention of Linear"),
         vz.watch(torch.nn.Linear(2, 2), log=id) as watch,
