@@ -1,4 +1,6 @@
-"""Attention written out in double precision, and runs that are made up of their maps."""
+"""Attention written out in double precision, and runs that are made up of what is known."""
+
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -31,3 +33,33 @@ def run_of(*layers, valid=None, tokens=(), special=(), **named):
     valid = torch.ones(n, dtype=torch.bool) if valid is None else torch.as_tensor(valid).bool()
     sample = Sample(tuple(tokens) or ("a",) * n, tuple(special) or (False,) * n, **named)
     return vz.Trace(layers, (), torch.zeros(n, 1), valid, sample, Origin("made up"))
+
+
+def whole_maps(trace):
+    """All maps "layer head query key" in double precision."""
+    return np.stack([trace.attention(at).double().numpy() for at in range(trace.n_layers)])
+
+
+def shown(maps, groups, *, renormalize=False):
+    """Maps "… query key" of groups of tokens: means over queries of sums over keys, plainly."""
+    groups = [list(group) for group in groups]
+    columns = np.stack([maps[..., keys].sum(axis=-1) for keys in groups], axis=-1)
+    if renormalize:
+        columns /= columns.sum(axis=-1, keepdims=True)
+    return np.stack([columns[..., rows, :].mean(axis=-2) for rows in groups], axis=-2)
+
+
+def loud(trace):
+    """The run with hidden states of padding so large that they would be seen in any number."""
+    assert not trace.valid.all()
+    states = [
+        torch.where(trace.valid[:, None], state, 1e4 * torch.randn_like(state))
+        for state in trace.hidden_states
+    ]
+    return replace(trace, hidden_states=tuple(states))
+
+
+def kept(trace, special=True):
+    """The real tokens, with special ones or without."""
+    pairs = zip(trace.valid.tolist(), trace.sample.special, strict=True)
+    return [at for at, (real, own) in enumerate(pairs) if real and (special or not own)]

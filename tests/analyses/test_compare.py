@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import viz_encoder as vz
-from tests.by_hand import maps_of
+from tests.by_hand import maps_of, shown
 from tests.refusals import refused
 from viz_encoder.analyses.compare import compare
 from viz_encoder.errors import SelectionError
@@ -215,17 +215,14 @@ def test_cells_rows_and_layers_of_what_is_shown(minilm, hide, renormalize, words
     options = {"hide_special": hide, "renormalize": renormalize, "words": words}
     view = MapView(**options)
 
-    def shown(trace, layer, head):
-        groups = [list(g) for g in shown_tokens(trace, hide_special=hide, words=words)]
-        kept = [at for group in groups for at in group]
-        weights = trace.attention(layer, head).double().numpy()
-        if renormalize:
-            weights = weights / weights[:, kept].sum(axis=1, keepdims=True)
-        cells = [[weights[np.ix_(q, k)].sum(axis=1).mean() for k in groups] for q in groups]
-        return groups, np.array(cells)
-
-    here, after = shown(now, 3, 5)
-    there, before = shown(was, 3, 5)
+    here, there = (
+        [list(group) for group in shown_tokens(run, hide_special=hide, words=words)]
+        for run in (now, was)
+    )
+    after, before = (
+        shown(run.attention(3, 5).double().numpy(), groups, renormalize=renormalize)
+        for run, groups in ((now, here), (was, there))
+    )
     partner = dict(found.aligned)
     both = [
         (at, there.index([partner.get(token) for token in group]))

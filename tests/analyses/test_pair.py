@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import viz_encoder as vz
-from tests.by_hand import layer_of, run_of
+from tests.by_hand import layer_of, run_of, shown, whole_maps
 from tests.refusals import refused
 from viz_encoder.analyses.pair import pair
 from viz_encoder.analyses.survey import swept_layers
@@ -23,10 +23,6 @@ IT, ANIMAL = 10, 2
 def traces(minilm):
     """Two runs of one padded batch; the second has padding queries and masked keys."""
     return vz.capture(minilm, TEXTS)
-
-
-def whole_maps(trace) -> np.ndarray:
-    return np.stack([trace.attention(at).double().numpy() for at in range(trace.n_layers)])
 
 
 @pytest.mark.parametrize("which", [0, 1])
@@ -123,23 +119,15 @@ def test_what_is_not_there_is_said(traces, query, key):
 def test_a_pair_of_what_is_shown(minilm, hide, renormalize, words, block_bytes, monkeypatch):
     monkeypatch.setattr(head_rows, "BLOCK_BYTES", block_bytes)
     trace = vz.capture(minilm, "The electroencephalograph animal didn't cross")
-    groups = [list(each) for each in shown_tokens(trace, hide_special=hide, words=words)]
-    kept = [token for group in groups for token in group]
-    maps = whole_maps(trace)
-    if renormalize:
-        maps = maps / maps[:, :, :, kept].sum(axis=3, keepdims=True)
-    query, key = 2, len(trace.tokens) - 3
-    row, column = (next(g for g in groups if token in g) for token in (query, key))
-    assert len(row) > 2 * words  # the query is a word of several sub-words
-
-    def merged(queries):
-        return maps[:, :, queries][:, :, :, column].sum(axis=3).mean(axis=2)
-
-    found = pair(trace, query, key, hide_special=hide, renormalize=renormalize, words=words)
-    means = np.mean([merged(group) for group in groups], axis=0)
-    assert np.abs(found.weights - merged(row)).max() <= 2e-5
+    groups = shown_tokens(trace, hide_special=hide, words=words)
+    maps, both = shown(whole_maps(trace), groups, renormalize=renormalize), (2, trace.n_tokens - 3)
+    row, column = (next(at for at, g in enumerate(groups) if token in g) for token in both)
+    assert len(groups[row]) > 2 * words  # the query is a word of several sub-words
+    found = pair(trace, *both, hide_special=hide, renormalize=renormalize, words=words)
+    weights, means = maps[:, :, row, column], maps[:, :, :, column].mean(axis=2)
+    assert np.abs(found.weights - weights).max() <= 2e-5
     assert np.abs(found.means - means).max() <= 2e-5
-    assert np.allclose(found.ratios, merged(row) / means, rtol=1e-4)
+    assert np.allclose(found.ratios, weights / means, rtol=1e-4)
 
 
 def test_a_hidden_special_token_cannot_be_chosen(traces):

@@ -8,6 +8,7 @@ import torch
 from sklearn.decomposition import PCA
 
 import viz_encoder as vz
+from tests.by_hand import kept, loud
 from tests.refusals import refused
 from viz_encoder.analyses.projection import projection
 from viz_encoder.bundled import asset
@@ -19,19 +20,13 @@ TEXTS = ["A short one", "The animal didn't cross the street because it was too t
 @pytest.fixture(scope="module")
 def runs(minilm):
     """Fewer points than dimensions and padding; more points than dimensions."""
-    padded = vz.capture(minilm, TEXTS)[0]
-    loud = tuple(
-        torch.where(padded.valid[:, None], state, 1e3 * torch.randn_like(state))
-        for state in padded.hidden_states
-    )
     scene = vz.load("scene", device="cpu")
     picture = vz.capture(scene, asset("examples/digit.png"))
-    return {"text": replace(padded, hidden_states=loud), "picture": picture}
+    return {"text": loud(vz.capture(minilm, TEXTS)[0]), "picture": picture}
 
 
 def expected(trace, layers, special, center):
-    pairs = zip(trace.valid.tolist(), trace.sample.special, strict=True)
-    at = [n for n, (real, own) in enumerate(pairs) if real and (special or not own)]
+    at = kept(trace, special)
     parts = [trace.hidden(layer)[at].double().numpy() for layer in layers]
     if center == "each layer":
         parts = [part - part.mean(axis=0) for part in parts]

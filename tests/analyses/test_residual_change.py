@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import viz_encoder as vz
+from tests.by_hand import loud
 from tests.checkpoints.cases.bert import build as bert
 from tests.checkpoints.cases.dinov2 import plain as dinov2
 from tests.checkpoints.cases.vit import vit
@@ -139,11 +140,7 @@ def test_padding_and_special_tokens(minilm):
     assert found.tokens.tolist() == alone.tokens.tolist()
     for name in ("attention", "feed_forward", "attention_shares", "feed_forward_shares"):
         assert getattr(found, name) == pytest.approx(getattr(alone, name), rel=2e-5)
-    loud = tuple(
-        torch.where(trace.valid[:, None], state, 1e3 * torch.randn_like(state))
-        for state in trace.hidden_states
-    )
-    again = residual_change(minilm, replace(trace, hidden_states=loud))
+    again = residual_change(minilm, loud(trace))
     assert np.array_equal(again.attention_shares, found.attention_shares)
     inner = residual_change(minilm, trace, hide_special=True)
     assert inner.tokens.tolist() == alone.tokens.tolist()[1:-1]

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import viz_encoder as vz
+from tests.by_hand import whole_maps
 from tests.refusals import refused
 from viz_encoder.analyses.findings import role_shares
 from viz_encoder.errors import SelectionError
@@ -17,10 +18,6 @@ PAIR = ("A man is playing a guitar.", "Someone plays an instrument.")
 @pytest.fixture(scope="module")
 def run(minilm):
     return vz.capture(minilm, PAIR)
-
-
-def whole_maps(trace) -> np.ndarray:
-    return np.stack([trace.attention(at).double().numpy() for at in range(trace.n_layers)])
 
 
 def is_word(trace) -> np.ndarray:

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import viz_encoder as vz
-from tests.by_hand import layer_of, run_of
+from tests.by_hand import layer_of, run_of, shown
 from viz_encoder.analyses.pair import pair
 from viz_encoder.analyses.survey import STATISTICS, survey, swept_layers
 from viz_encoder.errors import SelectionError
@@ -24,14 +24,9 @@ def traces(minilm):
     return *vz.capture(minilm, TEXTS[:2]), vz.capture(minilm, TEXTS[2])
 
 
-def shown_map(weights, kept, renormalize):
-    part = weights[np.ix_(kept, kept)]
-    return part / part.sum(axis=1, keepdims=True) if renormalize else part
-
-
 def by_loops(weights, kept, renormalize, valid):
     """Each statistic from the definition of it, query by query."""
-    part = shown_map(weights, kept, renormalize)
+    part = shown(weights, [[at] for at in kept], renormalize=renormalize)
     at = {token: place for place, token in enumerate(kept)}
     real = [token for token in kept if valid[token]]
     shares = {i: part[at[i]] / part[at[i]].sum() for i in real}
@@ -71,7 +66,7 @@ def test_statistics_are_of_what_is_shown(
             got = found[layer].statistics[name][head]
             assert got == pytest.approx(value, rel=2e-5, abs=2e-5), name
         assert np.isnan(found[layer].statistics["special"][head]) == hide
-        part = shown_map(weights, kept, renormalize)
+        part = shown(weights, [[at] for at in kept], renormalize=renormalize)
         part[:, ~trace.valid.numpy()[kept]] = np.nan
         assert np.allclose(found[layer].thumbnails_max[head], part, atol=2e-5, equal_nan=True)
 
@@ -81,15 +76,10 @@ def test_statistics_are_of_what_is_shown(
 @pytest.mark.parametrize("words", [False, True])
 def test_means_of_keys_are_those_of_the_shown_map(traces, hide, renormalize, words):
     trace = traces[0]
-    groups = [list(each) for each in shown_tokens(trace, hide_special=hide, words=words)]
-    kept = [token for group in groups for token in group]
+    groups = shown_tokens(trace, hide_special=hide, words=words)
     for layer, (_, means) in enumerate(swept_layers(trace, 64, hide, renormalize, words)):
         weights = trace.attention(layer, 7).double().numpy()
-        if renormalize:
-            weights = weights / weights[:, kept].sum(axis=1, keepdims=True)
-        merged = np.array(
-            [[weights[np.ix_(rows, keys)].sum(1).mean() for keys in groups] for rows in groups]
-        )
+        merged = shown(weights, groups, renormalize=renormalize)
         assert np.abs(means[7] - merged.mean(axis=0)).max() <= 2e-5
 
 
@@ -130,10 +120,10 @@ def test_a_run_of_special_tokens_alone_cannot_be_shown_without_them():
 def test_of_cross_attention_queries_are_hidden_and_never_keys(rng, renormalize):
     maps = torch.rand(2, 5, 7, generator=rng).softmax(dim=-1)
     trace = run_of(layer_of(maps, cross=True), special=(True, False, True, False, False))
-    shown = maps[:, [1, 3, 4]].numpy()
+    seen = maps[:, [1, 3, 4]].numpy()
     surveyed, means = next(swept_layers(trace, hide_special=True, renormalize=renormalize))
-    assert surveyed.thumbnails_max == pytest.approx(shown, abs=1e-6)  # rows sum to 1 as they are
-    assert means == pytest.approx(shown.mean(axis=1), abs=1e-6)
+    assert surveyed.thumbnails_max == pytest.approx(seen, abs=1e-6)  # rows sum to 1 as they are
+    assert means == pytest.approx(seen.mean(axis=1), abs=1e-6)
     found = pair(trace, 3, 5, hide_special=True, renormalize=renormalize)
-    assert found.weights[0] == pytest.approx(shown[:, 1, 5], abs=1e-6)
-    assert found.means[0] == pytest.approx(shown[:, :, 5].mean(axis=1), abs=1e-6)
+    assert found.weights[0] == pytest.approx(seen[:, 1, 5], abs=1e-6)
+    assert found.means[0] == pytest.approx(seen[:, :, 5].mean(axis=1), abs=1e-6)

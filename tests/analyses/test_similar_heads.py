@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import viz_encoder as vz
+from tests.by_hand import whole_maps
 from tests.refusals import refused
 from viz_encoder.analyses.similar_heads import similar_heads
 from viz_encoder.errors import SelectionError
@@ -20,7 +21,7 @@ def traces(minilm):
 
 def by_definition(trace, layer, head, queries) -> np.ndarray:
     """√JSD as the mean of two Kullback–Leibler divergences to the middle, in bits."""
-    maps = np.stack([trace.attention(at).double().numpy() for at in range(trace.n_layers)])
+    maps = whole_maps(trace)
     p, q = maps[:, :, queries], maps[layer, head, queries][None, None]
     middle = (p + q) / 2
     divergence = sum(

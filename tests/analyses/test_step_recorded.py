@@ -1,6 +1,6 @@
 """Steps of a recorded model of torch: every number against numpy in double precision."""
 
-import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,13 +8,12 @@ import torch
 from torch import nn
 
 import viz_encoder as vz
+from tests.analyses.test_step import NEAR, ByHand, near
 from tests.refusals import refused
 from viz_encoder.errors import SelectionError, TraceError
 
 of = vz.analyses
-NEAR = 1e-6  # of the row's largest number
 D, HEADS, WIDE, TOKENS, TOKEN = 24, 4, 40, 7, 3
-erf = np.vectorize(math.erf)
 DESIGNS = {
     "post-norm": {},
     "pre-norm": {"norm_first": True},
@@ -23,12 +22,6 @@ DESIGNS = {
     "gelu": {"activation": "gelu", "layer_norm_eps": 1e-3},
     "a module as activation": {"activation": nn.GELU()},
 }
-
-
-def near(found, expected):
-    found, expected = np.asarray(found, np.float64), np.asarray(expected, np.float64)
-    assert found.shape == expected.shape
-    assert np.abs(found - expected).max() <= NEAR * np.abs(expected).max()
 
 
 def recorded(design, gradients, last=None, n_layers=2):
@@ -46,55 +39,33 @@ def recorded(design, gradients, last=None, n_layers=2):
     return module, recording.trace(sample=1)
 
 
-class ByHand:
-    """One layer of torch by its state dict."""
+OURS = {"self_attn.out_proj": "attn.o", "linear1": "ff.up", "linear2": "ff.down"}
+OURS |= {"norm1": "attn_norm", "norm2": "ff_norm"}
 
-    def __init__(self, layer):
-        self.layer = layer
-        self.at = {name: x.double().numpy() for name, x in layer.state_dict().items()}
 
-    def linear(self, name, x, separator="."):
-        bias = self.at.get(f"{name}{separator}bias", 0.0)
-        return self.at[f"{name}{separator}weight"] @ x + bias
+class OfTorch(ByHand):
+    """One layer of torch, whose tensors have our names."""
 
-    def norm(self, name, x, at=None, eps=None):
-        at, eps = at or self.at, self.layer.norm1.eps if eps is None else eps
-        scaled = (x - x.mean()) / np.sqrt(((x - x.mean()) ** 2).mean() + eps)
-        return at[f"{name}weight"] * scaled + at.get(f"{name}bias", 0.0)
-
-    def act(self, x):
-        if self.layer.activation is torch.nn.functional.relu:
-            return np.maximum(x, 0)
-        return x * (1 + erf(x / math.sqrt(2))) / 2
-
-    def stages(self, states):
-        """The token's vectors by our names, its q, k and v, and its units."""
-        pre, x = self.layer.norm_first, states[TOKEN]
-        seen = [self.norm("norm1.", state) if pre else state for state in states]
-        rows = np.array([self.linear("self_attn.in_proj", one, "_") for one in seen])
-        q, k, v = (rows[:, part * D : (part + 1) * D] for part in range(3))
-        outs, per = [], D // HEADS
-        for head in range(HEADS):
-            own = slice(head * per, (head + 1) * per)
-            weights = np.exp(k[:, own] @ q[TOKEN, own] / math.sqrt(per))
-            outs.append(weights / weights.sum() @ v[:, own])
-        found = {"x": x, "values": np.concatenate(outs)}
-        if pre:
-            found["norm_attention"] = seen[TOKEN]
-        found["output"] = self.linear("self_attn.out_proj", found["values"])
-        middle = found["residual_attention"] = x + found["output"]
-        if not pre:
-            middle = found["norm_attention"] = self.norm("norm1.", middle)
-        into = middle
-        if pre:
-            into = found["norm_ffn"] = self.norm("norm2.", middle)
-        self.units = self.act(self.linear("linear1", into))
-        found["ffn"] = self.linear("linear2", self.units)
-        after = found["residual_ffn"] = middle + found["ffn"]
-        if not pre:
-            after = found["norm_ffn"] = self.norm("norm2.", after)
-        self.q, self.k, self.v, self.seen, self.after = q, k, v, seen, after
-        return found
+    def __init__(self, module, trace, layer):
+        self.trace, self.ran, self.layer = trace, trace.layers[layer], layer
+        self.at = {name: x.double().numpy() for name, x in module.state_dict().items()}
+        self.tensors = {
+            f"layers.{layer}.{OURS[part]}.{kind}": x
+            for name, x in self.at.items()
+            for part, _, kind in [name.rpartition(".")]
+            if part in OURS
+        }
+        relu = module.activation is torch.nn.functional.relu
+        self.config = SimpleNamespace(
+            **{"norm": "layer", "norm_eps": module.norm1.eps, "final_norm": False, "gated": False},
+            **{"norm_placement": "pre" if module.norm_first else "post", "n_layers": 0},
+            **{"n_heads": HEADS, "activation": "relu" if relu else "gelu"},
+        )
+        states = trace.hidden(layer).detach().double().numpy()
+        name = f"layers.{layer}.attn_norm"
+        self.seen = [self.norm(name, one) if module.norm_first else one for one in states]
+        bias = self.at.get("self_attn.in_proj_bias", 0.0)
+        self.rows = np.array([self.at["self_attn.in_proj_weight"] @ x + bias for x in self.seen])
 
 
 @pytest.mark.parametrize("gradients", [True, False])
@@ -102,8 +73,8 @@ class ByHand:
 def test_every_number_of_a_recorded_layer(design, gradients):
     module, trace = recorded(design, gradients)
     for layer in range(2):
-        hand = ByHand(module.layers[layer])
-        expected = hand.stages(trace.hidden(layer).double().numpy())
+        hand = OfTorch(module.layers[layer], trace, layer)
+        expected = hand.block(TOKEN)
         block = of.block_step(trace.parts, trace, layer, TOKEN)
         for one in block:
             if one.vector is not None:
@@ -116,7 +87,7 @@ def test_every_number_of_a_recorded_layer(design, gradients):
         near(heads.parts, [weight[:, 6 * h : 6 * h + 6] @ outs[h] for h in range(HEADS)])
         found = of.projection_step(trace.parts, trace, layer, 2, TOKEN, 5)
         own = slice(12, 18)
-        near(found.sums, hand.q[TOKEN, own])
+        near(found.sums, hand.rows[TOKEN, own])
         near(found.weight, hand.at["self_attn.in_proj_weight"][own])
         near(found.x, hand.seen[TOKEN])
         near(found.x_key, hand.seen[5])
@@ -131,8 +102,7 @@ def test_what_each_part_of_a_recorded_block_adds(design):
     module, trace = recorded(design, True)
     found = of.residual_change(trace.parts, trace)
     for layer in range(2):
-        hand = ByHand(module.layers[layer])
-        states = hand.stages(trace.hidden(layer).double().numpy())
+        states = OfTorch(module.layers[layer], trace, layer).block(TOKEN)
         added = {name: np.linalg.norm(states[name]) for name in ("x", "output", "ffn")}
         before = {True: "residual_attention", False: "norm_attention"}[found.pre_norm]
         shares = added["output"] / added["x"], added["ffn"] / np.linalg.norm(states[before])
@@ -147,10 +117,11 @@ def test_what_each_part_of_a_recorded_block_adds(design):
 def test_the_norm_after_the_last_block(last):
     module, trace = recorded({"norm_first": True}, True, last)
     stages = {one.name: one for one in of.block_step(trace.parts, trace, 1, TOKEN)}
-    hand = ByHand(module.layers[1])
-    hand.stages(trace.hidden(1).double().numpy())
-    at = {name: x.double().numpy() for name, x in module.norm.state_dict().items()}
-    near(stages["norm_final"].vector, hand.norm("", hand.after, at, module.norm.eps))
+    hand = OfTorch(module.layers[1], trace, 1)
+    after = hand.block(TOKEN)["residual_ffn"]
+    hand.tensors |= {f"last.{n}": x.double().numpy() for n, x in module.norm.state_dict().items()}
+    hand.config.norm_eps = module.norm.eps
+    near(stages["norm_final"].vector, hand.norm("last", after))
     near(stages["norm_final"].vector, trace.output[TOKEN])
     assert "norm_final" not in [one.name for one in of.block_step(trace.parts, trace, 0, TOKEN)]
 
@@ -176,7 +147,7 @@ def test_layers_of_a_model_of_ones_own_are_found():
         model(torch.arange(7)[None])
     trace = recording.trace()
     for layer in range(3):
-        expected = ByHand(model.blocks[layer]).stages(trace.hidden(layer).double().detach().numpy())
+        expected = OfTorch(model.blocks[layer], trace, layer).block(TOKEN)
         block = of.block_step(trace.parts, trace, layer, TOKEN)
         near(next(one.vector for one in block if one.name == "ffn"), expected["ffn"])
 

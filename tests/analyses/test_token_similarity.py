@@ -8,7 +8,7 @@ import torch
 from sklearn.metrics.pairwise import cosine_similarity
 
 import viz_encoder as vz
-from tests.by_hand import layer_of, run_of
+from tests.by_hand import kept, layer_of, loud, run_of
 from tests.refusals import refused
 from viz_encoder.analyses.token_similarity import between_runs, over_smoothing, token_similarity
 from viz_encoder.bundled import asset
@@ -20,18 +20,7 @@ TEXTS = ["A short one", "The animal didn't cross the street because it was too t
 @pytest.fixture(scope="module")
 def padded(minilm):
     """A run with padding, whose hidden states are made large, so that they would be seen."""
-    trace = vz.capture(minilm, TEXTS)[0]
-    loud = tuple(
-        torch.where(trace.valid[:, None], state, 1e3 * torch.randn_like(state))
-        for state in trace.hidden_states
-    )
-    assert not trace.valid.all()
-    return replace(trace, hidden_states=loud)
-
-
-def kept(trace, special):
-    pairs = zip(trace.valid.tolist(), trace.sample.special, strict=True)
-    return [at for at, (real, own) in enumerate(pairs) if real and (special or not own)]
+    return loud(vz.capture(minilm, TEXTS)[0])
 
 
 def of(hidden):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import viz_encoder as vz
+from tests.by_hand import shown
 from tests.export.runs import facts_of, unpacked
 from viz_encoder.export import MapView, arrays, csv_lines, draw_page, snippet
 from viz_encoder.trace.token_selection import shown_tokens
@@ -25,9 +26,7 @@ def expected(trace, heads, *, hide_special=False, renormalize=False, words=False
     """The map by numpy alone."""
     fused = trace.attention(3).double().numpy()[list(heads)].mean(axis=0)
     entries = shown_tokens(trace, hide_special=hide_special, words=words)
-    if renormalize:
-        fused = fused / fused[:, [at for entry in entries for at in entry]].sum(1, keepdims=True)
-    return np.array([[fused[np.ix_(q, k)].sum(axis=1).mean() for k in entries] for q in entries])
+    return shown(fused, entries, renormalize=renormalize)
 
 
 @pytest.mark.parametrize("options", OPTIONS)

@@ -1,7 +1,6 @@
 """Figures of hidden states: their numbers, names, units, captions; padding is in none of them."""
 
 import importlib
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +9,7 @@ from sklearn.decomposition import PCA
 from sklearn.metrics.pairwise import cosine_similarity
 
 import viz_encoder as vz
+from tests.by_hand import kept, loud
 from viz_encoder.analyses.residual_change import residual_change
 from viz_encoder.bundled import asset
 from viz_encoder.errors import SelectionError
@@ -28,13 +28,7 @@ def picture(scene):
 @pytest.fixture(scope="module")
 def padded(minilm):
     """Padding whose hidden states would be seen in any number they entered."""
-    trace = vz.capture(minilm, [TEXT, " ".join([TEXT] * 2)])[0]
-    loud = tuple(
-        torch.where(trace.valid[:, None], state, 1e4 * torch.randn_like(state))
-        for state in trace.hidden_states
-    )
-    assert not trace.valid.all()
-    return replace(trace, hidden_states=loud)
+    return loud(vz.capture(minilm, [TEXT, " ".join([TEXT] * 2)])[0])
 
 
 def given(name, encoder, trace):
@@ -42,13 +36,8 @@ def given(name, encoder, trace):
     return [whole[what] for what in VIEWS[name].takes]
 
 
-def real(trace, special=True):
-    pairs = zip(trace.valid.tolist(), trace.sample.special, strict=True)
-    return [at for at, (valid, own) in enumerate(pairs) if valid and (special or not own)]
-
-
 def hidden(trace, layer, special=True):
-    return trace.hidden(layer)[real(trace, special)].double().numpy()
+    return trace.hidden(layer)[kept(trace, special)].double().numpy()
 
 
 def shown_text(figure):
@@ -96,7 +85,7 @@ def test_likeness_is_the_cosine(padded, special, centered):
     expected = cosine_similarity(states - states.mean(axis=0) if centered else states)
     (heat,) = figure.data
     assert np.abs(heat.z - expected).max() <= 1e-6
-    assert [int(name.split()[0]) for name in heat.x] == real(padded, special)
+    assert [int(name.split()[0]) for name in heat.x] == kept(padded, special)
     assert len(set(heat.x)) == len(heat.x) and heat.x == heat.y
     assert (heat.zmin, heat.zmax) == (-1, 1) and "Cosine" in heat.colorbar.title.text
     assert ("some cosines must be negative" in shown_text(figure)) == centered
@@ -140,7 +129,7 @@ def test_residual_parts_in_both_forms(minilm, padded, scene, picture, monkeypatc
     strips = vz.figures.residual_change(minilm, padded, show="each token")
     assert np.array_equal(strips.data[0].z, found.attention_shares)
     assert np.array_equal(strips.data[1].z, found.feed_forward_shares)
-    assert [int(name.split()[0]) for name in strips.data[0].x] == real(padded)
+    assert [int(name.split()[0]) for name in strips.data[0].x] == kept(padded)
     assert "before the norm" not in shown_text(vz.figures.residual_change(scene, picture))
     module = importlib.import_module("viz_encoder.figures.residual_change")
     monkeypatch.setattr(module, "MAX_KEYS", 4)

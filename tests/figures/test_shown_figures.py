@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import viz_encoder as vz
+from tests.by_hand import shown
 from tests.ui.texts import PICTURES
 from viz_encoder.analyses.rollout import rollout
 from viz_encoder.analyses.value_weighted import value_weighted_sum
@@ -75,10 +76,7 @@ def test_a_map_is_that_of_what_is_shown(trace, words):
         trace, layer=2, head=3, hide_special=True, renormalize=True, words=words
     )
     groups = vz.trace.token_selection.shown_tokens(trace, hide_special=True, words=words)
-    kept = [at for group in groups for at in group]
-    weights = trace.attention(2, 3).double().numpy()
-    weights = weights / weights[:, kept].sum(axis=1, keepdims=True)
-    wanted = [[weights[np.ix_(q, k)].sum(axis=1).mean() for k in groups] for q in groups]
+    wanted = shown(trace.attention(2, 3).double().numpy(), groups, renormalize=True)
     heatmap = next(each for each in figure.data if each.showscale is not False)
     assert np.abs(np.asarray(heatmap.z) - wanted).max() <= 2e-5
     assert "special tokens hidden, rows renormalized" in figure.layout.title.text
