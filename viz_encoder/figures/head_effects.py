@@ -9,28 +9,22 @@ from viz_encoder.arguments import OneOf
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.effects import effect
 from viz_encoder.effects.measures import NAMES
-from viz_encoder.figures.theme import SIGNED, apply, caption, head_axes, plain, weight_bar
+from viz_encoder.figures.theme import SIGNED, apply, head_axes, plain, weight_bar
 from viz_encoder.figures.view import drawn
 
 USUAL = "usual"
 EffectMeasure = Annotated[str, OneOf((USUAL, *NAMES))]
 WRITTEN = 24  # most heads of a layer whose answers are written into the cells
-MEASURED = (
-    "what changes at the output when one head's output, before W_O, is set to zero and all layers "
-    "above run again."
-)
-NOT_MEASURED = (
-    "whether the head does nothing where the effect is small: other heads may do the same, or take "
-    "over once it is gone. Effects of single heads do not add up."
-)
 
 
 @drawn(
     "Effect of removing each head",
     takes=("encoder", "inputs"),
     look="Look for the strongest color: removing that head changes the output most.",
-    measured=MEASURED,
-    not_measured=NOT_MEASURED,
+    measured="what changes at the output when one head's output, before W_O, is set to zero and "
+    "all layers above run again.",
+    not_measured="whether the head does nothing where the effect is small: other heads may do the "
+    "same, or take over once it is gone. Effects of single heads do not add up.",
     source="Michel, Levy & Neubig, 2019, arXiv:1905.10650",
 )
 def head_effects(
@@ -67,6 +61,5 @@ def head_effects(
         )
     )
     apply(figure, plain(found.sentence))
-    caption(figure, f"Measured: {MEASURED} Not measured: {NOT_MEASURED}")
     head_axes(figure)
     return figure

@@ -3,8 +3,8 @@
 import plotly.graph_objects as go
 
 from viz_encoder.attribution.attribution import Attribution
-from viz_encoder.figures.theme import apply, caption, head_axes, plain, signed_colors, weight_bar
-from viz_encoder.figures.view import MEASURED, NOT_MEASURED, drawn_share, share_bar
+from viz_encoder.figures.theme import apply, head_axes, plain, signed_colors, weight_bar
+from viz_encoder.figures.view import drawn_share, share_bar
 
 WRITTEN = 16  # most heads of a layer whose shares are written into the cells
 
@@ -30,6 +30,5 @@ def head_shares(attribution: Attribution) -> go.Figure:
         )
     )
     apply(figure, plain(attribution.sentence))
-    caption(figure, f"Measured: {MEASURED} Not measured: {NOT_MEASURED}")
     head_axes(figure)
     return figure

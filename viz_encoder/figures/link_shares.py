@@ -9,7 +9,6 @@ from viz_encoder.attribution.attribution import Attribution
 from viz_encoder.figures.theme import (
     PLACE,
     apply,
-    caption,
     cell_names,
     plain,
     signed_colors,
@@ -17,8 +16,6 @@ from viz_encoder.figures.theme import (
     weight_bar,
 )
 from viz_encoder.figures.view import (
-    MEASURED,
-    NOT_MEASURED,
     HeadOrSum,
     drawn_share,
     share_bar,
@@ -63,7 +60,6 @@ def link_shares(attribution: Attribution, *, layer: int = 0, head: HeadOrSum = 0
     whose = f"all heads of layer {layer}" if head == "sum" else f"head {layer}.{head}"
     pooled = f", sums of {step} × {step}" if step > 1 else ""
     apply(figure, f"What {whose} brought to {plain(attribution.words)}{pooled}")
-    caption(figure, f"Measured: {MEASURED} Not measured: {NOT_MEASURED}")
     token_axes(figure)
     return figure
 

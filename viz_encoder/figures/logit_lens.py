@@ -5,8 +5,8 @@ from typing import Annotated
 import numpy as np
 import plotly.graph_objects as go
 
-from viz_encoder.analyses.logit_lens import WHOLE, LogitLens
-from viz_encoder.analyses.logit_lens import logit_lens as compute
+from viz_encoder.analyses.predictions import WHOLE, LogitLens
+from viz_encoder.analyses.predictions import logit_lens as compute
 from viz_encoder.arguments import OneOf
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.figures.theme import (

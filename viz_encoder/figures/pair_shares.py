@@ -9,7 +9,6 @@ from viz_encoder.attribution.pair_shares import PairShares, attribute_pair
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.figures.theme import (
     apply,
-    caption,
     cell_names,
     plain,
     signed_colors,
@@ -19,19 +18,15 @@ from viz_encoder.figures.theme import (
 from viz_encoder.figures.view import drawn
 
 BIASES = "biases"
-MEASURED = (
-    "an exact split of the dot product of the two pooled vectors, with the attention weights, norm "
-    "divisors and activation factors of both runs held as they were. Shares are signed and, with "
-    "the row and the column of biases, add up to it."
-)
-NOT_MEASURED = "what would happen without a word, and whether the two texts mean the same."
 
 
 @drawn(
     "Which words of two texts met",
     takes=("encoder", "inputs"),
-    measured=MEASURED,
-    not_measured=NOT_MEASURED,
+    measured="an exact split of the dot product of the two pooled vectors, with the attention "
+    "weights, norm divisors and activation factors of both runs held as they were. Shares are "
+    "signed and, with the row and the column of biases, add up to it.",
+    not_measured="what would happen without a word, and whether the two texts mean the same.",
     source="after Eberle et al., 2022, arXiv:2003.05009",
     look="Look for the strongest cells: these two words make the two vectors alike, or unlike.",
 )
@@ -61,7 +56,6 @@ def pair_shares(encoder: LoadedEncoder, inputs: Any, *, other: Any = "") -> go.F
         )
     )
     apply(figure, plain(found.sentence))
-    caption(figure, f"Measured: {MEASURED} Not measured: {NOT_MEASURED}")
     token_axes(figure, key="Other text", query="This text")
     return figure
 

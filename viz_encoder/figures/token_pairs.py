@@ -8,7 +8,6 @@ from viz_encoder.analyses.token_pairs import token_pairs as compute
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.figures.theme import (
     apply,
-    caption,
     cell_names,
     signed_colors,
     token_axes,
@@ -20,20 +19,16 @@ from viz_encoder.trace import Trace
 from viz_encoder.trace.two_texts import two_texts
 
 MAX_SIDE = 512
-MEASURED = (
-    "which pairs of tokens make the two pooled vectors similar; the cells sum to their cosine."
-)
-NOT_MEASURED = (
-    "input words: these are parts of output vectors, into which the model has mixed the whole text."
-)
 
 
 @drawn(
     "Token pairs of two texts (parts of the cosine)",
     takes=("encoder", "trace"),
     look="Look for the strongest colors off the rows and columns of [CLS] and [SEP].",
-    measured=MEASURED,
-    not_measured=NOT_MEASURED,
+    measured="which pairs of tokens make the two pooled vectors similar; the cells sum to their "
+    "cosine.",
+    not_measured="input words: these are parts of output vectors, into which the model has mixed "
+    "the whole text.",
     labels={"other": "Second text"},
     choices={"method": SUMS},
 )
@@ -82,7 +77,6 @@ def token_pairs(
     called = "the model's own pooling" if found.method == "declared" else found.method
     where = f"{called}, {after_blocks(found.state)}"
     apply(figure, f"Cosine {cosine} = the sum of these token pairs ({where})")
-    caption(figure, f"Measured: {MEASURED} Not measured: {NOT_MEASURED}")
     titles = {"key": "Token of the second text", "query": "Token of the first text"}
     token_axes(figure, **titles, automargin=True)
     return figure

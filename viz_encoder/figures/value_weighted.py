@@ -13,7 +13,6 @@ from viz_encoder.figures.theme import (
     WEIGHTS,
     add_masked,
     apply,
-    caption,
     cell_names,
     token_axes,
     weight_bar,
@@ -24,22 +23,16 @@ from viz_encoder.trace import Trace
 MAX_SIDE = 512
 BLOCK_CELLS = 2**22  # norms before pooling
 BAR = "Length of the added vector<br>(units of the hidden states)"
-MEASURED = (
-    "the length of weight × value × output projection, what the key adds to the query in this "
-    "attention layer."
-)
-NOT_MEASURED = (
-    "its direction, the residual stream, the norms, the feed-forward network and later layers; a "
-    "long vector need not matter to the answer."
-)
 
 
 @drawn(
     "Value-weighted attention",
     takes=("encoder", "trace"),
     needs=("every head",),
-    measured=MEASURED,
-    not_measured=NOT_MEASURED,
+    measured="the length of weight × value × output projection, what the key adds to the query in "
+    "this attention layer.",
+    not_measured="its direction, the residual stream, the norms, the feed-forward network and "
+    "later layers; a long vector need not matter to the answer.",
     source="Kobayashi et al., 2020, arXiv:2004.10102",
     look="Compare with the attention map: a key with a large weight but a short value adds little.",
 )
@@ -75,7 +68,6 @@ def value_weighted(
     pooled = f", longest of {tile.row_step} × {tile.key_step}" if tile.row_step > 1 else ""
     whose = f"layer {layer}, sum over heads" if head == "sum" else f"{layer}.{head}"
     apply(figure, f"Value-weighted attention, {whose}{pooled}")
-    caption(figure, f"Measured: {MEASURED} Not measured: {NOT_MEASURED}")
     token_axes(figure, key="Key (token that adds)", query="Query (token that receives it)")
     return figure
 

@@ -10,24 +10,27 @@ import plotly.graph_objects as go
 
 from viz_encoder.arguments import OneOf, public
 from viz_encoder.attribution.attribution import Attribution
+from viz_encoder.figures.theme import caption
 from viz_encoder.trace.map_view import Head
 
 Arguments = ParamSpec("Arguments")
 MARK = "untrained: random weights"
 
 
-def marked(draw: Callable[Arguments, go.Figure]) -> Callable[Arguments, go.Figure]:
-    """Wrap a figure function to mark the title of untrained runs and encoders."""
+def _labeled(draw: Callable[Arguments, go.Figure], says: str) -> Callable[Arguments, go.Figure]:
+    """The figure with that caption, if it has none, and a mark in the title where untrained."""
 
     @wraps(draw)
-    def marking(*given: Arguments.args, **options: Arguments.kwargs) -> go.Figure:
+    def labeling(*given: Arguments.args, **options: Arguments.kwargs) -> go.Figure:
         figure = draw(*given, **options)
+        if says and not any(each.name == "caption" for each in figure.layout.annotations):
+            caption(figure, says)
         if any(_is_untrained(each) for each in (*given, *options.values())):
             said = figure.layout.title.text or ""
             figure.update_layout(title_text=f"{said} ({MARK})" if said else MARK)
         return figure
 
-    return marking
+    return labeling
 
 
 def _is_untrained(given: object) -> bool:
@@ -143,11 +146,14 @@ def drawn(
         title: of the view.
         labels: of controls, where they are others than in LABELS.
         choices: of controls, where the annotation does not name them.
-        said: the other fields of `View`.
+        said: the other fields of `View`; what is measured, and what is not, is the caption of a
+            figure that has no other.
     """
 
     def made(draw: Callable[Arguments, go.Figure]) -> Callable[Arguments, go.Figure]:
-        drawing = marked(public(draw))
+        measured, not_measured = said.get("measured"), said.get("not_measured")
+        says = f"Measured: {measured} Not measured: {not_measured}" if measured else ""
+        drawing = _labeled(public(draw), says)
         controls = [
             _control(given, (labels or {}).get(name), (choices or {}).get(name, ()))
             for name, given in inspect.signature(draw).parameters.items()
