@@ -23,8 +23,8 @@ from viz_encoder.bundled import asset
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.corpora import HeadSums
 from viz_encoder.corpora.measured_batch import measured, pooled_vectors
+from viz_encoder.corpora.spread import VectorSums
 from viz_encoder.corpora.statistics import sampled_distances
-from viz_encoder.corpora.vector_sums import VectorSums
 from viz_encoder.inputs import Inputs
 from viz_encoder.inputs.items import read_set
 from viz_encoder.trace.batches import by_length, joined

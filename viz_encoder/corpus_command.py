@@ -8,10 +8,10 @@ from pathlib import Path
 from viz_encoder.checkpoints import LoadedEncoder, load
 from viz_encoder.corpora import Done, HeadTable, Relations, corpus, relations, treebank_table
 from viz_encoder.corpora.corpus import MEASURES
+from viz_encoder.corpora.spread import VectorSpread
 from viz_encoder.corpora.statistics import STATISTICS
 from viz_encoder.corpora.table_files import KINDS
 from viz_encoder.corpora.vector_rows import require_parquet
-from viz_encoder.corpora.vector_sums import VectorSpread
 from viz_encoder.errors import SelectionError
 from viz_encoder.result import csv_text
 from viz_encoder.shown import counted

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from viz_encoder.checkpoints import load
 from viz_encoder.effects import Effect, effect
-from viz_encoder.effects.heads import Heads
 from viz_encoder.effects.measures import NAMES
+from viz_encoder.effects.rerun import Heads
 from viz_encoder.errors import SelectionError
 from viz_encoder.inputs.items import PICTURES, read_set
 from viz_encoder.result import csv_text

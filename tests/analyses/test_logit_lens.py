@@ -12,12 +12,11 @@ from tests.checkpoints.cases.bert import build as bert
 from tests.checkpoints.cases.modernbert import build as modernbert
 from tests.checkpoints.parity import TOLERANCE, WORDS, Case, save, texts
 from tests.refusals import refused
-from viz_encoder.analyses.logit_lens import logit_lens
-from viz_encoder.analyses.predictions import predictions
+from viz_encoder.analyses.predictions import logit_lens, predictions
 from viz_encoder.bundled import asset
 from viz_encoder.errors import SelectionError
 
-module = import_module("viz_encoder.analyses.logit_lens")
+module = import_module("viz_encoder.analyses.predictions")
 
 LENGTHS = (4, 7, 1)
 

@@ -13,9 +13,8 @@ import viz_encoder as vz
 from tests.refusals import refused
 from tests.ui.reruns import entry_of
 from viz_encoder import figures
-from viz_encoder.analyses.mask_effect import mask_effect
-from viz_encoder.analyses.mask_leaks import mask_leaks
-from viz_encoder.analyses.mask_panels import mask_panels
+from viz_encoder.analyses.change import mask_effect
+from viz_encoder.analyses.mask_leaks import mask_leaks, mask_panels
 from viz_encoder.analyses.overview import row
 from viz_encoder.errors import InputError, SelectionError
 from viz_encoder.trace.mask_scope import MaskScope

@@ -7,7 +7,7 @@ import torch
 import viz_encoder as vz
 from tests.by_hand import maps_of
 from tests.refusals import refused
-from viz_encoder.analyses.mask_panels import mask_panels
+from viz_encoder.analyses.mask_leaks import mask_panels
 from viz_encoder.errors import InputError, SelectionError
 
 TEXT = "The bank approved the loan because it could"

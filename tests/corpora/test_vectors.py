@@ -13,8 +13,8 @@ from tests.corpora.test_head_sums import same, sentences
 from viz_encoder.bundled import asset
 from viz_encoder.corpora import HeadSums, HeadTable, chunk
 from viz_encoder.corpora.measured_batch import measure_batch
+from viz_encoder.corpora.spread import VectorSums
 from viz_encoder.corpora.vector_rows import VectorFile, VectorRows, in_order
-from viz_encoder.corpora.vector_sums import VectorSums
 from viz_encoder.errors import InputError, SelectionError, TraceError
 from viz_encoder.model.declared import Declared, Dense, Normalize
 

@@ -5,8 +5,7 @@ import pytest
 import torch
 
 import viz_encoder as vz
-from viz_encoder.analyses.mask_leaks import mask_leaks
-from viz_encoder.analyses.mask_panels import mask_panels
+from viz_encoder.analyses.mask_leaks import mask_leaks, mask_panels
 from viz_encoder.errors import InputError, SelectionError
 from viz_encoder.trace.mask_scope import MaskScope
 

@@ -18,7 +18,7 @@ from tests.training.loops import LENGTHS, N_TOKENS, batch, bert, real, to_real
 from viz_encoder.errors import TraceError
 from viz_encoder.trace.record import Recording
 from viz_encoder.training import Look
-from viz_encoder.training.batch_recording import BatchRecording
+from viz_encoder.training.beside import BatchRecording
 from viz_encoder.training.look import look_at
 
 

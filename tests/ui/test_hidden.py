@@ -18,8 +18,8 @@ import viz_encoder as vz
 from tests.ui.conftest import until_said
 from tests.ui.reruns import put
 from tests.ui.texts import MASKED, SENTENCES
-from viz_encoder.analyses.logit_lens import logit_lens
 from viz_encoder.analyses.nearest_tokens import nearest_tokens
+from viz_encoder.analyses.predictions import logit_lens
 from viz_encoder.analyses.projection import projection
 from viz_encoder.analyses.residual_change import hidden_change, residual_change
 from viz_encoder.analyses.token_similarity import over_smoothing, token_similarity

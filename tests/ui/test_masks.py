@@ -13,7 +13,7 @@ from gradio_client.exceptions import AppError
 import viz_encoder as vz
 from tests.ui.conftest import of_another_model, open_tab
 from tests.ui.texts import SENTENCES
-from viz_encoder.analyses.mask_effect import mask_effect
+from viz_encoder.analyses.change import mask_effect
 from viz_encoder.audit.mask_input.conventions import Convention, from_bool
 from viz_encoder.audit.mask_input.mask_code import mask_code
 from viz_encoder.audit.mask_input.presets import PRESETS

@@ -2,19 +2,19 @@
 
 from viz_encoder.analyses.attention_pooling import attention_pooling as attention_pooling
 from viz_encoder.analyses.change import layer_change as layer_change
+from viz_encoder.analyses.change import mask_effect as mask_effect
 from viz_encoder.analyses.collection import collection as collection
 from viz_encoder.analyses.collection import separation as separation
 from viz_encoder.analyses.compare import compare as compare
 from viz_encoder.analyses.findings import findings as findings
 from viz_encoder.analyses.findings import role_shares as role_shares
-from viz_encoder.analyses.logit_lens import logit_lens as logit_lens
-from viz_encoder.analyses.mask_effect import mask_effect as mask_effect
 from viz_encoder.analyses.mask_leaks import mask_leaks as mask_leaks
-from viz_encoder.analyses.mask_panels import mask_panels as mask_panels
+from viz_encoder.analyses.mask_leaks import mask_panels as mask_panels
 from viz_encoder.analyses.nearest_tokens import nearest_tokens as nearest_tokens
 from viz_encoder.analyses.padding_drift import padding_drift as padding_drift
 from viz_encoder.analyses.pair import pair as pair
 from viz_encoder.analyses.pooled import pooled as pooled
+from viz_encoder.analyses.predictions import logit_lens as logit_lens
 from viz_encoder.analyses.predictions import predictions as predictions
 from viz_encoder.analyses.projection import projection as projection
 from viz_encoder.analyses.residual_change import block_parts as block_parts

@@ -26,7 +26,7 @@ from viz_encoder.attribution.readout import (
 from viz_encoder.attribution.rules import Through
 from viz_encoder.attribution.starts import Start, one_of, starts_of
 from viz_encoder.checkpoints import LoadedEncoder
-from viz_encoder.effects.logits import pooled
+from viz_encoder.effects.measure import pooled
 from viz_encoder.effects.measures import require_number
 from viz_encoder.errors import SelectionError, TraceError
 from viz_encoder.shown import quoted

@@ -6,10 +6,9 @@ from typing import Any, TypedDict, Unpack, overload
 from torch import Tensor, nn
 
 from viz_encoder.arguments import Token, public
-from viz_encoder.attribution.any_model import attribute_model
+from viz_encoder.attribution.any_model import ModelShares, attribute_model
 from viz_encoder.attribution.asked import AttributeArguments
 from viz_encoder.attribution.attribution import Attribution
-from viz_encoder.attribution.model_shares import ModelShares
 from viz_encoder.attribution.readout import Of
 from viz_encoder.attribution.rules import Through
 from viz_encoder.attribution.starts import require_at_rest, starts_of

@@ -15,9 +15,8 @@ from viz_encoder.attribution.links import Links, WithLinks
 from viz_encoder.attribution.readout import Score
 from viz_encoder.attribution.routes import Edge, Routes
 from viz_encoder.effects import Effect
-from viz_encoder.effects.heads import HeadPlace
 from viz_encoder.effects.measure import Measure
-from viz_encoder.effects.rerun import Rerun
+from viz_encoder.effects.rerun import HeadPlace, Rerun
 from viz_encoder.errors import SelectionError
 from viz_encoder.result import ArrayResult, largest
 from viz_encoder.result import Columns as Table

@@ -11,8 +11,7 @@ from torch import Tensor
 from viz_encoder.arguments import Token, read_token
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.config import HeadConfig, HeadPool, Task
-from viz_encoder.effects.logits import pooled, usual_pooling
-from viz_encoder.effects.measure import Measure, NoAnswer, Outputs
+from viz_encoder.effects.measure import Measure, NoAnswer, Outputs, pooled, usual_pooling
 from viz_encoder.effects.measures import available
 from viz_encoder.effects.rerun import Rerun
 from viz_encoder.errors import SelectionError

@@ -13,7 +13,7 @@ from viz_encoder.corpora.head_table import HeadTable as HeadTable
 from viz_encoder.corpora.relations import Relations as Relations
 from viz_encoder.corpora.relations import relations as relations
 from viz_encoder.corpora.spread import Spread as Spread
+from viz_encoder.corpora.spread import VectorSpread as VectorSpread
 from viz_encoder.corpora.treebank import TreeSentence as TreeSentence
 from viz_encoder.corpora.treebank import read_treebank as read_treebank
 from viz_encoder.corpora.vector_rows import VectorRows as VectorRows
-from viz_encoder.corpora.vector_sums import VectorSpread as VectorSpread

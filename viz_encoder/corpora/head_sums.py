@@ -13,10 +13,9 @@ from jaxtyping import Float
 from viz_encoder.corpora.examples import StrongestPlaces
 from viz_encoder.corpora.head_table import About, Failure, HeadTable
 from viz_encoder.corpora.measured_batch import MeasuredBatch
-from viz_encoder.corpora.spread import SpreadSums
+from viz_encoder.corpora.spread import SpreadSums, VectorSums
 from viz_encoder.corpora.statistics import STATISTICS
 from viz_encoder.corpora.vector_rows import VectorRows
-from viz_encoder.corpora.vector_sums import VectorSums
 from viz_encoder.errors import TraceError
 
 MOST_FAILURES = 1_000  # listed; all are counted

@@ -10,8 +10,7 @@ from jaxtyping import Float
 from viz_encoder.arguments import AnyPath, Most, public, read_index
 from viz_encoder.corpora.examples import Example, Examples
 from viz_encoder.corpora.relations import Relations
-from viz_encoder.corpora.spread import Spread
-from viz_encoder.corpora.vector_sums import VectorSpread
+from viz_encoder.corpora.spread import Spread, VectorSpread
 from viz_encoder.errors import SelectionError
 from viz_encoder.result import Columns, TableResult, largest, long_columns
 from viz_encoder.shown import OneLine, counted

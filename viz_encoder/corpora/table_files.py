@@ -13,8 +13,7 @@ from viz_encoder.arguments import AnyPath, public
 from viz_encoder.corpora.examples import Example, Examples
 from viz_encoder.corpora.head_table import SUFFIXES, About, Failure, HeadTable
 from viz_encoder.corpora.relations import Relations
-from viz_encoder.corpora.spread import Spread
-from viz_encoder.corpora.vector_sums import VectorSpread
+from viz_encoder.corpora.spread import Spread, VectorSpread
 from viz_encoder.errors import SelectionError, TraceError
 from viz_encoder.result import csv_text
 from viz_encoder.whole_file import kind_of, shortened, write_whole

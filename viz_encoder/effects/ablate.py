@@ -11,8 +11,8 @@ from torch.nn.modules.module import register_module_forward_pre_hook
 
 from viz_encoder.arguments import AS_IT_IS, public, read_index, said
 from viz_encoder.arguments.kinds import MISS, whole
-from viz_encoder.effects.heads import HeadPlace
 from viz_encoder.effects.heads_seen import HeadMode, by_head
+from viz_encoder.effects.rerun import HeadPlace
 from viz_encoder.errors import SelectionError, TraceError
 from viz_encoder.trace.left_out import is_compiled
 from viz_encoder.trace.run_facts import Said, noted

@@ -10,11 +10,10 @@ from torch import Tensor
 
 from viz_encoder.arguments import Most, Progress, Token, public
 from viz_encoder.checkpoints import LoadedEncoder
-from viz_encoder.effects.heads import HeadPlace, Heads, chosen, one_by_one
 from viz_encoder.effects.joint import ReplaceHow, Replacement, replacement
 from viz_encoder.effects.measure import Measure, MeasureArguments
 from viz_encoder.effects.measures import Measured, measure_of, require_number, usual
-from viz_encoder.effects.rerun import Rerun
+from viz_encoder.effects.rerun import HeadPlace, Heads, Rerun, chosen, one_by_one
 from viz_encoder.errors import InputError, SelectionError
 from viz_encoder.result import ArrayResult, Columns, largest, long_columns
 from viz_encoder.shown import quoted

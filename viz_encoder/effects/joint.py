@@ -11,10 +11,9 @@ from torch import Tensor
 
 from viz_encoder.arguments import OneOf, Token, public
 from viz_encoder.checkpoints import LoadedEncoder
-from viz_encoder.effects.heads import HeadPlace, Heads, chosen
 from viz_encoder.effects.measure import MeasureArguments
 from viz_encoder.effects.measures import Measured, kind_of, measure_of
-from viz_encoder.effects.rerun import Replaced, Rerun
+from viz_encoder.effects.rerun import HeadPlace, Heads, Replaced, Rerun, chosen
 from viz_encoder.errors import InputError
 
 ReplaceHow = Annotated[str, OneOf(("zero", "mean"))]

@@ -6,8 +6,14 @@ from typing import Annotated, Literal
 from viz_encoder.arguments import OneOf
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.config import Task
-from viz_encoder.effects.logits import Logits, PooledChange, StateChange
-from viz_encoder.effects.measure import Measurable, Measure, MeasureArguments
+from viz_encoder.effects.measure import (
+    Logits,
+    Measurable,
+    Measure,
+    MeasureArguments,
+    PooledChange,
+    StateChange,
+)
 from viz_encoder.effects.rerun import Rerun
 from viz_encoder.errors import InputError, SelectionError
 from viz_encoder.inputs import Sample

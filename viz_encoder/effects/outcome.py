@@ -10,8 +10,7 @@ from torch import Tensor
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.effects.change import Change
 from viz_encoder.effects.changed_capture import place_after
-from viz_encoder.effects.logits import Logits, PooledChange, turned
-from viz_encoder.effects.measure import MeasureArguments
+from viz_encoder.effects.measure import Logits, MeasureArguments, PooledChange, turned
 from viz_encoder.effects.measures import measure_of
 from viz_encoder.effects.rerun import Rerun
 from viz_encoder.errors import SelectionError

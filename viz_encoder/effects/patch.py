@@ -9,11 +9,9 @@ from jaxtyping import Float
 
 from viz_encoder.arguments import Most, Progress, Token, public
 from viz_encoder.checkpoints import LoadedEncoder
-from viz_encoder.effects.heads import HeadPlace, Heads, chosen, one_by_one
-from viz_encoder.effects.logits import Logits
-from viz_encoder.effects.measure import Measure, MeasureArguments
+from viz_encoder.effects.measure import Logits, Measure, MeasureArguments
 from viz_encoder.effects.measures import NamedMeasure, measure_of, require_number
-from viz_encoder.effects.rerun import Rerun
+from viz_encoder.effects.rerun import HeadPlace, Heads, Rerun, chosen, one_by_one
 from viz_encoder.errors import InputError
 from viz_encoder.result import ArrayResult, largest
 from viz_encoder.trace.prediction_heads import masked_tokens

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from viz_encoder.arguments import public, read_index
 from viz_encoder.effects.ablate import Cuts, HeadCut, ablate, checked
-from viz_encoder.effects.heads import HeadPlace
 from viz_encoder.effects.heads_seen import HeadsSeen, SeenLayer
+from viz_encoder.effects.rerun import HeadPlace
 from viz_encoder.errors import SelectionError, TraceError
 from viz_encoder.shown import OneLine
 

@@ -9,8 +9,7 @@ from jaxtyping import Float
 
 from viz_encoder.arguments import Progress, Token, at_least, at_most, public
 from viz_encoder.checkpoints import LoadedEncoder
-from viz_encoder.effects.logits import Logits
-from viz_encoder.effects.measure import MeasureArguments
+from viz_encoder.effects.measure import Logits, MeasureArguments
 from viz_encoder.effects.measures import Measured, NamedMeasure
 from viz_encoder.effects.without_tokens import RemoveHow, WithoutTokens
 from viz_encoder.errors import SelectionError

@@ -8,8 +8,7 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from viz_encoder.checkpoints import LoadedEncoder
-from viz_encoder.effects.logits import Logits
-from viz_encoder.effects.measure import Measure, MeasureArguments
+from viz_encoder.effects.measure import Logits, Measure, MeasureArguments
 from viz_encoder.effects.measures import Measured, measure_of, require_number
 from viz_encoder.effects.rerun import BATCH_TOKENS, Rerun
 from viz_encoder.errors import SelectionError

@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from viz_encoder.analyses.overview import overview
 from viz_encoder.arguments import Token, public
-from viz_encoder.effects.heads import HeadPlace
+from viz_encoder.effects.rerun import HeadPlace
 from viz_encoder.errors import SelectionError
 from viz_encoder.export.quantize import FINE, LEVELS, Steps, pack
 from viz_encoder.export.run_document import (

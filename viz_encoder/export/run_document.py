@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from viz_encoder.effects.heads import HeadPlace
+from viz_encoder.effects.rerun import HeadPlace
 from viz_encoder.errors import TraceError
 from viz_encoder.export.document import as_text, document, strip_facts
 from viz_encoder.export.quantize import LEVELS, Steps

@@ -5,8 +5,8 @@ from dataclasses import fields
 
 import numpy as np
 
-from viz_encoder.analyses.logit_lens import WHOLE, LogitLens
 from viz_encoder.analyses.nearest_tokens import NearestTokens
+from viz_encoder.analyses.predictions import WHOLE, LogitLens
 from viz_encoder.analyses.projection import Projection
 from viz_encoder.analyses.residual_change import HiddenChange, ResidualChange
 from viz_encoder.analyses.token_similarity import OverSmoothing, TokenSimilarity

@@ -17,7 +17,7 @@ from viz_encoder.corpora.statistics import PerHead
 from viz_encoder.errors import VizEncoderError
 from viz_encoder.shown import OneLine
 from viz_encoder.trace import Trace
-from viz_encoder.training.batch_recording import BatchRecording
+from viz_encoder.training.beside import BatchRecording
 from viz_encoder.training.leaks import LayerLeaks
 
 SIZE = 32  # cells a side of a head in the atlas

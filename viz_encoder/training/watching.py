@@ -21,8 +21,7 @@ from viz_encoder.errors import InputError, VizEncoderError
 from viz_encoder.trace.callers_state import detached_from_caller
 from viz_encoder.trace.intercept import listening
 from viz_encoder.trace.left_out import is_compiled
-from viz_encoder.training.batch_recording import BatchRecording
-from viz_encoder.training.beside import Hook, TrainerEvents, around, undisturbed
+from viz_encoder.training.beside import BatchRecording, Hook, TrainerEvents, around, undisturbed
 from viz_encoder.training.look import Look, look_at
 from viz_encoder.training.verdict import (
     KeptVersions,

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from viz_encoder.analyses.logit_lens import logit_lens
+from viz_encoder.analyses.predictions import logit_lens
 from viz_encoder.config import Task
 from viz_encoder.lesson.asked import Asked
 from viz_encoder.lesson.exercise import Number

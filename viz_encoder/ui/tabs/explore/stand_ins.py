@@ -11,8 +11,7 @@ from viz_encoder.attribution.attribution import Attribution
 from viz_encoder.bundled import asset
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.effects import effect, joint
-from viz_encoder.effects.heads import HeadPlace, chosen
-from viz_encoder.effects.rerun import Rerun
+from viz_encoder.effects.rerun import HeadPlace, Rerun, chosen
 from viz_encoder.errors import InputError, SelectionError
 from viz_encoder.inputs import Inputs
 from viz_encoder.inputs.items import read_set

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from viz_encoder.analyses.mask_effect import mask_effect
+from viz_encoder.analyses.change import mask_effect
 from viz_encoder.analyses.mask_leaks import MaskLeaks, mask_leaks
 from viz_encoder.audit.mask_input.presets import PRESETS
 from viz_encoder.audit.measure.reach import reach

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import numpy as np
 from fastapi import APIRouter, Depends, Request, Response
 
-from viz_encoder.analyses.mask_panels import mask_panels
+from viz_encoder.analyses.mask_leaks import mask_panels
 from viz_encoder.audit.mask_input.conventions import Convention
 from viz_encoder.audit.mask_input.presets import PairMask
 from viz_encoder.audit.mask_input.recognized import ASKEW, INVERTED, recognized

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import numpy as np
 from fastapi import APIRouter, Depends, Response
 
-from viz_encoder.analyses.logit_lens import logit_lens
 from viz_encoder.analyses.nearest_tokens import nearest_tokens
+from viz_encoder.analyses.predictions import logit_lens
 from viz_encoder.analyses.projection import CENTERS, Projection, projection
 from viz_encoder.analyses.residual_change import (
     HiddenChange,
