@@ -151,5 +151,3 @@ def test_pictures_that_see_each_other_are_named_and_longer_ones_are_not(wrong):
         codes = [check.code for check in one.failed]
         named = ["groups_joined"] if "numbered" in wrong else [""] if wrong else []
         assert codes == named, str(one)
-
-

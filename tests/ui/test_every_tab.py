@@ -121,13 +121,20 @@ def test_each_step_of_the_lesson_asks_no_more_of_its_reader(opened):
     page = opened.page
     page.set_viewport_size({"width": 1440, "height": 900})
     open_tab(page, "Learn")
+    page.wait_for_selector(DRAWN["Learn"], timeout=60_000)
     for step in range(1, 13):
         page.evaluate(f"vizLearn.go({step})")
         page.wait_for_selector(f".viz-learn[data-painted$=':{step}']", timeout=60_000)
         found = counted(page)
         assert len(found["controls"]) <= MOST, (step, found["controls"])
         assert found["small"] == [] and found["height"] <= 1200, step
+    page.evaluate("vizLearn.switches.fold.open = true")
+    assert counted(page)["small"] == []
     page.evaluate("vizLearn.go(1)")
+    page.focus(".viz-learn-steps li:first-child button")  # the steps are one stop
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate("document.activeElement.textContent").startswith("2")
+    assert page.evaluate("vizLearn.step") == 1
 
 
 def test_what_the_form_opens_can_be_hit_and_seen(opened):

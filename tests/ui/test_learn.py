@@ -391,36 +391,6 @@ def test_the_number_that_is_asked_for_is_printed_and_covered(step):
     )
 
 
-# Stops of the Tab key in the tab, beside the nine of the form and the line of tabs.
-STOPS = """() => [...document.querySelector(".viz-learn").querySelectorAll(
-    "button, input, select, a[href], summary, [tabindex='0']")]
-  .filter((each) => each.tabIndex >= 0 && !each.disabled && each.checkVisibility()).length"""
-# What is smaller than 24 pixels and in no label that is larger.
-SMALL = """() => [...document.querySelectorAll(".viz-learn")].flatMap((root) =>
-  [...root.querySelectorAll("button, input, select, a[href], summary, [role=slider], canvas")])
-  .filter((each) => each.checkVisibility() && each.getClientRects().length)
-  .map((each) => [each, (each.closest("label") ?? each).getBoundingClientRect()])
-  .filter(([, box]) => box.width < 24 || box.height < 24)
-  .map(([each]) => each.outerHTML.slice(0, 80))"""
-
-
-@pytest.mark.parametrize("number", [1, 4])
-def test_the_first_screen_has_few_controls_that_are_large_enough(step, number):
-    page = step(number)
-    page.wait_for_function("vizLearn.question.exercises[0]?.step === vizLearn.step")
-    page.evaluate("vizLearn.switches.fold.open = false")  # as it is at first
-    assert page.evaluate(STOPS) <= 16
-    page.evaluate("vizLearn.switches.fold.open = true")
-    assert page.evaluate(SMALL) == []
-    assert page.evaluate("document.querySelector('.viz-learn').offsetHeight") <= 1_070
-    if number == 1:  # the steps are one stop, gone through by arrows
-        page.focus(".viz-learn-steps li:first-child button")
-        page.keyboard.press("ArrowRight")
-        focused = "document.activeElement.textContent"
-        assert page.evaluate(focused).startswith("2")
-        assert page.evaluate("vizLearn.step") == 1
-
-
 @pytest.mark.slow
 def test_a_picture_is_cut_into_its_grid_and_its_prefix_is_no_patch(tab_anew):
     place = {"layer": 1, "head": 1, "query": 0}

@@ -111,10 +111,12 @@ def test_a_recorded_run_is_asked_what_can_be_read_of_it():
         attend = model.layers[1].self_attn
         _, maps = attend(x[None], x[None], x[None], average_attn_weights=False)
         after = model.layers[1].norm1(x + attend(x[None], x[None], x[None])[0][0])
+        q = float(x[3] @ attend.in_proj_weight[12] + attend.in_proj_bias[12])  # of head 2, 6 wide
         on = int((model.layers[1].linear1(after)[3] > 0).sum())
     assert found["weight-of-key"]["answer"] == pytest.approx(float(maps[0, 2, 3, 4]), abs=1e-6)
     assert found["units-on"]["answer"] == pytest.approx(100 * on / 40)
     assert found["normed-cell"]["answer"] == pytest.approx(float(after[3, 0]), abs=1e-5)
+    assert found["one-number"]["answer"] == pytest.approx(q, abs=1e-5)
     assert found["qkv-weights"]["answer"] == 3 * 24 * 24 + 72
     alone = {each["id"] for each in exercises(asked_of(None, None, trace, **place))}
     assert {"score", "weight-of-key", "key-forbidden", "n-maps"} <= alone < set(found)

@@ -19,7 +19,8 @@ export function el(tag, attributes = {}, ...children) {
   return node;
 }
 
-/** An element of a drawing. @type {(tag: string, attributes: Record<string, string | number>, ...children: (string | Node)[]) => SVGElement} */
+/** An element of a drawing.
+ * @type {(tag: string, attributes: Record<string, string | number>, ...children: (string | Node)[]) => SVGElement} */
 export function svg(tag, attributes, ...children) {
   const node = /** @type {SVGElement} */ (document.createElementNS("http://www.w3.org/2000/svg", tag));
   for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, String(value));
@@ -29,11 +30,13 @@ export function svg(tag, attributes, ...children) {
 
 /** @typedef {(event: MouseEvent & { currentTarget: HTMLButtonElement }) => unknown} Pressed */
 
-/** A small button. @type {(text: string, onclick: Pressed, more?: Attributes<HTMLButtonElement>) => HTMLButtonElement} */
+/** A small button.
+ * @type {(text: string, onclick: Pressed, more?: Attributes<HTMLButtonElement>) => HTMLButtonElement} */
 export const button = (text, onclick, more) =>
   el("button", { type: "button", class: "viz-small", onclick, ...more }, text);
 
-/** One whose text is a sign: its label says what it does. @type {(text: string, label: string, onclick: Pressed) => HTMLButtonElement} */
+/** One whose text is a sign: its label says what it does.
+ * @type {(text: string, label: string, onclick: Pressed) => HTMLButtonElement} */
 export const labelled = (text, label, onclick) => button(text, onclick, { "aria-label": label, title: label });
 
 /** A control behind its label. @type {(label: string, ...nodes: (string | Node)[]) => HTMLLabelElement} */
@@ -68,11 +71,13 @@ export const options = (entries) => Array.from(entries, ([value, text]) => el("o
 export const tableRow = (name, ...cells) =>
   el("tr", {}, el("th", { scope: "row" }, name), ...cells.map((cell) => el("td", {}, cell)));
 
-/** A table's head: its corner, and a title a column. @type {(corner: string, ...titles: (string | Node)[]) => HTMLElement} */
+/** A table's head: its corner, and a title a column.
+ * @type {(corner: string, ...titles: (string | Node)[]) => HTMLElement} */
 export const tableHead = (corner, ...titles) =>
   el("thead", {}, el("tr", {}, el("td", {}, corner), ...titles.map((title) => el("th", { scope: "col" }, title))));
 
-/** The one node that is there. @type {<Kind extends Element = HTMLElement>(root: ParentNode, selector: string) => Kind} */
+/** The one node that is there.
+ * @type {<Kind extends Element = HTMLElement>(root: ParentNode, selector: string) => Kind} */
 export function query(root, selector) {
   const found = root.querySelector(selector);
   if (!found) throw new Error(`There is no ${selector} here.`);
@@ -92,12 +97,9 @@ export function loadPicture(url) {
 export const context2d = (/** @type {HTMLCanvasElement} */ canvas) =>
   /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
 
-// A canvas of css pixels, sharp on any screen; returns its context, scaled to css pixels.
-export function fit(
-  /** @type {HTMLCanvasElement} */ canvas,
-  /** @type {number} */ width,
-  /** @type {number} */ height,
-) {
+/** A canvas of css pixels, sharp on any screen; returns its context, scaled to css pixels.
+ * @type {(canvas: HTMLCanvasElement, width: number, height: number) => CanvasRenderingContext2D} */
+export function fit(canvas, width, height) {
   const ratio = window.devicePixelRatio || 1;
   canvas.width = Math.max(1, Math.round(width * ratio));
   canvas.height = Math.max(1, Math.round(height * ratio));

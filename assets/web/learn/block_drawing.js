@@ -74,12 +74,8 @@ export class BlockDrawing {
     dot?.style.setProperty("cy", `${here ? here.top + 8 : 0}px`);
   }
 
-  #part(
-    /** @type {Place} */ { kind, id, top, strip },
-    /** @type {number} */ step,
-    /** @type {string} */ name,
-    /** @type {Texts} */ texts,
-  ) {
+  /** @type {(place: Place, step: number, name: string, texts: Texts) => SVGElement} */
+  #part({ kind, id, top, strip }, step, name, texts) {
     if (kind === "fork") return svg("circle", { class: "viz-learn-fork", cx: MIDDLE, cy: top + 3, r: 2.5 });
     const about = STEPS.findIndex(({ parts }) => isOf(id, parts)) + 1;
     const lit = isOf(id, STEPS[step - 1].parts);

@@ -19,8 +19,6 @@ export class CarriedShares {
   note = caption();
   table = el("table", { class: "viz-learn-plain viz-learn-carried" });
   node = el("section", { hidden: true }, this.title, this.note, scrolled(this.table));
-  /** @type {{ key: string, split: Carried | null } | null} */
-  found = null;
 
   /** @param {Acts} acts */
   constructor({ choose }) {
@@ -30,16 +28,13 @@ export class CarriedShares {
 
   /** @param {Shown} shown */
   async show(shown) {
-    const { run, place } = shown;
-    const key = `${run.key}:${place.query}`;
-    if (this.found?.key !== key) {
-      this.node.hidden = true;
-      await this.#asked.run(async (fresh) => {
-        const split = await fresh(carried(run, place.query, fresh.signal));
-        this.found = { key, split: "shares" in split ? split : null };
-      });
-    }
-    if (this.found?.key === key && this.found.split) this.#draw(shown, this.found.split);
+    const asked = `${shown.run.key}:${shown.place.query}`;
+    if (this.node.dataset.asked !== asked) this.node.hidden = true;
+    this.node.dataset.asked = asked;
+    await this.#asked.run(async (fresh) => {
+      const split = await fresh(carried(shown.run, shown.place.query, fresh.signal)); // the run keeps it
+      if ("shares" in split) this.#draw(shown, split);
+    });
   }
 
   #draw(/** @type {Shown} */ { run, place, texts }, /** @type {Carried} */ split) {
@@ -96,13 +91,9 @@ export class CarriedShares {
   }
 }
 
-// The number, and its bar to the left or right of the middle.
-function shareCell(
-  /** @type {number} */ value,
-  /** @type {number} */ printed,
-  /** @type {number} */ most,
-  /** @type {string} */ asked,
-) {
+/** The number, and its bar to the left or right of the middle.
+ * @type {(value: number, printed: number, most: number, asked: string) => HTMLElement} */
+function shareCell(value, printed, most, asked) {
   const wide = (HALF * Math.abs(value)) / most;
   const left = value < 0 ? HALF - wide : HALF;
   const bar = el("i", { style: `width:${wide}%;margin-left:${left}%`, "data-sign": value < 0 ? "less" : "more" });

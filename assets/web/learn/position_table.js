@@ -45,11 +45,10 @@ export class PositionTable {
     const { run, texts } = shown;
     this.title.textContent = texts.embedding.table;
     this.label.replaceChildren(this.sines, ` ${texts.embedding.sines}`);
-    if (this.ran?.key !== run.key)
-      await this.#asked.run(async (fresh) => {
-        this.ran = { ...(await fresh(run.numbers("learn/positions"))), key: run.key };
-      });
-    this.draw();
+    await this.#asked.run(async (fresh) => {
+      this.ran = { ...(await fresh(run.numbers("learn/positions"))), key: run.key }; // the run keeps them
+      this.draw();
+    });
   }
 
   // What is drawn: the model's own vectors, or sines and cosines in their place.

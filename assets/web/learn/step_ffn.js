@@ -82,11 +82,7 @@ function curveOf(/** @type {FfnNumbers} */ { before, after, activation }, /** @t
   return drawing;
 }
 
-function label(
-  /** @type {number} */ x,
-  /** @type {number} */ y,
-  /** @type {string} */ text,
-  /** @type {string} */ anchor,
-) {
+/** @type {(x: number, y: number, text: string, anchor: string) => SVGElement} */
+function label(x, y, text, anchor) {
   return svg("text", { x, y, "text-anchor": anchor }, text);
 }

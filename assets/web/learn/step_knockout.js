@@ -167,12 +167,9 @@ export class KnockoutStep {
   }
 }
 
-// The prediction without a token, marked if it changed.
-function answerCell(
-  /** @type {TokenEffects} */ { answers, shares, untouched },
-  /** @type {number} */ at,
-  /** @type {number} */ decimals,
-) {
+/** The prediction without a token, marked if it changed.
+ * @type {(effects: TokenEffects, at: number, decimals: number) => HTMLElement} */
+function answerCell({ answers, shares, untouched }, at, decimals) {
   const flips = answers[at] !== untouched.answer;
   const answer = el("bdi", {}, isolated(answers[at] ?? ""));
   const said = el("span", asksFor(ASKED), answer, ` ${fixed(shares[at] ?? 0, decimals)}`);
@@ -184,7 +181,8 @@ function answerCell(
 const effectOf = ({ values, pair, untouched }, at) =>
   untouched.answer ? (pair[at]?.[0] ?? 0) - (untouched.share ?? 0) : (values[at] ?? 0);
 
-/** Tokens by the size of their effect; what could not be hidden is left out. @type {(effects: TokenEffects, run: Run) => number[]} */
+/** Tokens by the size of their effect; what could not be hidden is left out.
+ * @type {(effects: TokenEffects, run: Run) => number[]} */
 const strongest = (effects, run) =>
   run.tokens
     .map((_, at) => at)

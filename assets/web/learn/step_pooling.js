@@ -97,14 +97,9 @@ export class PoolingStep {
     this.sum.textContent = `(${[printed.join(" "), ...more].join(" + ")}) ÷ ${n} = ${fixed(mean[dim], 3)}`;
   }
 
-  // Distance of the mean from that of the real tokens, if [PAD] counts.
-  #tell(
-    /** @type {number[]} */ mean,
-    /** @type {number[]} */ real,
-    /** @type {Float32Array[]} */ all,
-    /** @type {number} */ n,
-    /** @type {Texts["pooling"]} */ words,
-  ) {
+  /** Distance of the mean from that of the real tokens, if [PAD] counts.
+   * @type {(mean: number[], real: number[], all: Float32Array[], n: number, words: Texts["pooling"]) => void} */
+  #tell(mean, real, all, n, words) {
     const right = mean.map((_, dim) => real.reduce((sum, token) => sum + all[token][dim], 0) / real.length);
     const share = lengthOf(mean.map((value, dim) => value - right[dim])) / lengthOf(right);
     this.moved.textContent = this.counted.checked ? words.moved(n, fixed(share, 3)) : words.left(n);

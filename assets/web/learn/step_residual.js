@@ -57,16 +57,13 @@ export class ResidualStep {
   }
 }
 
-/** The name of a stage in the language of the texts. @type {(texts: Texts, stage: { id: string, title: string }) => string} */
+/** The name of a stage in the language of the texts.
+ * @type {(texts: Texts, stage: { id: string, title: string }) => string} */
 export const stageName = ({ stages }, { id, title }) => /** @type {Record<string, string>} */ (stages)[id] ?? title;
 
-// One cell of a residual sum: its old value, and the addend.
-function added(
-  /** @type {Stage[]} */ stages,
-  /** @type {number} */ at,
-  /** @type {number} */ around,
-  /** @type {Texts} */ texts,
-) {
+/** One cell of a residual sum: its old value, and the addend.
+ * @type {(stages: Stage[], at: number, around: number, texts: Texts) => HTMLElement[]} */
+function added(stages, at, around, texts) {
   const { id, title, vector } = stages[at];
   const before = stages.slice(0, at).findLast((stage) => stage.vector && (stage.id === "x" || isResidual(stage)));
   if (!isResidual({ id }) || !vector || !before?.vector) return [];
@@ -83,15 +80,9 @@ const asked = (/** @type {string} */ id, /** @type {number} */ cell, /** @type {
 
 const isResidual = (/** @type {{ id: string }} */ { id }) => id.startsWith("residual");
 
-// One cell of the vector through a norm.
-function normed(
-  /** @type {Stage} */ { id, title },
-  /** @type {Norm} */ norm,
-  /** @type {number} */ around,
-  /** @type {Texts} */ texts,
-  /** @type {string} */ into,
-  /** @type {boolean} */ explained,
-) {
+/** One cell of the vector through a norm.
+ * @type {(stage: Stage, norm: Norm, around: number, texts: Texts, into: string, explained: boolean) => HTMLElement} */
+function normed({ id, title }, norm, around, texts, into, explained) {
   const words = texts.residual;
   const at = Math.min(around, norm.before.length - 1);
   const [given, out] = [norm.before[at], norm.after[at]];

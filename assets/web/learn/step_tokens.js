@@ -116,12 +116,8 @@ class PatchGrid {
     if (this.found && !this.node.hidden) this.#draw(run, place.query, this.found.image, texts);
   }
 
-  #draw(
-    /** @type {Run} */ run,
-    /** @type {number} */ query,
-    /** @type {HTMLImageElement} */ image,
-    /** @type {Texts} */ texts,
-  ) {
+  /** @type {(run: Run, query: number, image: HTMLImageElement, texts: Texts) => void} */
+  #draw(run, query, image, texts) {
     const { rows, cols, prefix } = /** @type {NonNullable<Run["grid"]>} */ (run.grid);
     const side = Math.min(WIDEST / cols, WIDEST / rows);
     const [wide, high, at] = [side * cols, side * rows, query - prefix];
