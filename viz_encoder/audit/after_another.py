@@ -9,7 +9,7 @@ from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.measure.changes import gap
 from viz_encoder.audit.measure.setting import Case, ModelFault
-from viz_encoder.audit.report import Check, Diagnosis, Verdict
+from viz_encoder.audit.report import Check, Diagnosis, Verdict, fails
 from viz_encoder.errors import InputError
 
 
@@ -20,7 +20,7 @@ def after_another(context: AuditContext) -> Check | None:
             if (apart := _moved_by(context, other, case)) > 0:
                 context.stopped = "a call gives another result after one of another batch"
                 text = f"After {words}, {_named(context, case)} gives what differs by {apart:.2g}."
-                return Check(Verdict.FAIL, text, amount=apart).because(_cause(context, other))
+                return fails(text, amount=apart).because(_cause(context, other))
     return _never_as_given(context)
 
 

@@ -15,6 +15,7 @@ from viz_encoder.audit.measure.changes import Gap, gap, own_rows
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.reach import must_know
 from viz_encoder.audit.measure.setting import MASS, Case, ModelFault
+from viz_encoder.audit.measure.watch import hooked
 from viz_encoder.audit.report import Check, Verdict, raised, untested
 from viz_encoder.errors import InputError
 from viz_encoder.shown import listed
@@ -203,9 +204,5 @@ def _given(whole: nn.Module, positions: Int[Tensor, "batch token"]) -> Iterator[
             bound.arguments[NAME] = positions
         return bound.args, bound.kwargs
 
-    hooks = [one.register_forward_pre_hook(give, with_kwargs=True) for one in taking]
-    try:
+    with hooked(taking, give, before=True):
         yield
-    finally:
-        for hook in hooks:
-            hook.remove()

@@ -22,7 +22,7 @@ from viz_encoder.audit.measure.gradients import Gradients
 from viz_encoder.audit.measure.pooled_rows import Amounts, pooled_rows, read_rows
 from viz_encoder.audit.measure.setting import GRADIENT, Case
 from viz_encoder.audit.measure.token_axis import by_token, from_tokens, has_tokens
-from viz_encoder.audit.report import Check, Verdict
+from viz_encoder.audit.report import Check, fails
 
 CLOSED = 1e-9  # in float64, a smaller share of the expected gradient is no link
 GAP = 1e6  # between a link that is open and the next that is closed; a decay has none
@@ -170,7 +170,7 @@ def find_unread(context: AuditContext, case: Case) -> Check | None:
         f"your intent lets every token know of; {int(lost.sum())} tokens are never read."
     )
     cure = "Compare the mask that reaches the attention or pooling over the tokens with valid."
-    return Check(Verdict.FAIL, text, cure=cure, sample=sample, key=key, amount=0.0)
+    return fails(text, cure=cure, sample=sample, key=key, amount=0.0)
 
 
 def _tokens_never_read(context: AuditContext, case: Case) -> TokenFlags:

@@ -27,7 +27,7 @@ from viz_encoder.audit.measure.setting import Case, Intent, ModelFault, RowsLost
 from viz_encoder.audit.measure.subject import Subject
 from viz_encoder.audit.missing_links import find_unread
 from viz_encoder.audit.question import Question
-from viz_encoder.audit.report import Check, MaskReport, Verdict, passes, raised, untested
+from viz_encoder.audit.report import Check, MaskReport, fails, passes, raised, untested
 from viz_encoder.audit.verdict import ask_all, report_of
 from viz_encoder.errors import InputError
 from viz_encoder.trace.callers_state import random_states_kept
@@ -169,7 +169,7 @@ def _runs(context: AuditContext) -> Check:
         out = context.out
     except ModelFault as fault:
         context.stopped = "the model does not run"
-        return Check(Verdict.FAIL, fault.sentence)
+        return fails(fault.sentence)
     fits = out.shape[:2] == context.base.valid.shape
     if not fits and _is_cut(context, out):
         return raised(RowsLost.of(out, context.base.valid))
@@ -177,14 +177,14 @@ def _runs(context: AuditContext) -> Check:
     if bad is not None and bool((bad & context.base.valid).any()):
         sample, query = (int(n) for n in (bad & context.base.valid).nonzero()[0])
         text = f"Output row {query} of sample {sample}, a real token, is NaN or inf."
-        return Check(Verdict.FAIL, text, sample=sample, query=query)
+        return fails(text, sample=sample, query=query)
     again = gap(out, context.again, context.base.valid) if fits else None
     if again is not None and not context.subject.trains and again.amount > context.tolerance(out):
         text = (
             f"A second run on this batch differs by {again.amount:.2g} at token {again.query} of "
             f"sample {again.sample}, in eval mode."
         )
-        found = Check(Verdict.FAIL, text, sample=again.sample, query=again.query)
+        found = fails(text, sample=again.sample, query=again.query)
         return found.because(unlike_itself(context))
     return passes(f"It runs, and gives {tuple(out.shape)}.")
 

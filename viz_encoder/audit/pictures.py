@@ -1,9 +1,5 @@
 """The picture of a failing layer and head: intended, passed and observed, leaks marked."""
 
-from dataclasses import replace
-
-import numpy as np
-import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
@@ -18,15 +14,14 @@ def picture_of_map(
     case: Case,
     weights: Float[Tensor, "query key"],
     cell: tuple[int, int, int],
+    more: str = "",
 ) -> Picture:
-    """One map (layer, head, sample) beside its intent."""
+    """One map (layer, head, sample) beside its intent; `more` follows its title."""
     layer, head, sample = cell
     intended = context.intent(case, layer)[sample]
     rows = case.valid[sample] & intended.any(dim=-1)
-    drawn = _picture(sample, intended, weights, rows, MASS)
-    title = f"Layer {layer}, head {head}, sample {sample}"
-    drawn = replace(drawn, title=title, observed_is="weights", layer=layer, head=head)
-    return _with_passed(drawn, case, intended)
+    title = f"Layer {layer}, head {head}, sample {sample}{more}"
+    return _picture(title, sample, intended, weights, rows, head, layer, case)
 
 
 def picture_of_cross(
@@ -39,8 +34,7 @@ def picture_of_cross(
     """One map (head, sample) of cross-attention, whose keys are a memory's."""
     head, sample = cell
     title = f"Cross-attention in {name}, head {head}, sample {sample}"
-    drawn = _picture(sample, allowed, weights, rows, MASS)
-    return replace(drawn, title=title, observed_is="weights", head=head)
+    return _picture(title, sample, allowed, weights, rows, head)
 
 
 def picture_of_gradient(
@@ -48,56 +42,52 @@ def picture_of_gradient(
 ) -> Picture:
     """Dependencies of one sample's outputs, beside those allowed."""
     rows = case.valid[sample] & known.any(dim=-1)
-    return _with_passed(_picture(sample, known, relative, rows, GRADIENT), case, known)
+    return _picture(f"After all layers, sample {sample}", sample, known, relative, rows, case=case)
 
 
 def picture_of_pooled(
     relative: Float[Tensor, " key"], known: Bool[Tensor, "1 key"], sample: int
 ) -> Picture:
     """Dependencies of one sample's pooled vector, in one row."""
-    drawn = _picture(sample, known, relative[None], known.any(dim=-1), GRADIENT)
-    return replace(drawn, title=f"The pooled vector of sample {sample}")
+    title = f"The pooled vector of sample {sample}"
+    return _picture(title, sample, known, relative[None], known.any(dim=-1))
 
 
 def picture_of_other_sample(
     relative: Float[Tensor, "query key"], valid: Bool[Tensor, " query"], sample: int, other: int
 ) -> Picture:
     """Dependencies of one sample's outputs on the tokens of another, of which none is allowed."""
-    drawn = _picture(
-        sample, torch.zeros_like(relative, dtype=torch.bool), relative, valid, GRADIENT
-    )
-    return replace(drawn, title=f"Outputs of sample {sample}, by the tokens of sample {other}")
+    title = f"Outputs of sample {sample}, by the tokens of sample {other}"
+    return _picture(title, sample, relative.isnan() & False, relative, valid)
 
 
 def _picture(
-    sample: int, intended: Tensor, observed: Tensor, rows: Tensor, least: float
+    title: str,
+    sample: int,
+    intended: Tensor,
+    observed: Tensor,
+    rows: Tensor,
+    head: int | None = None,
+    layer: int | None = None,
+    case: Case | None = None,
 ) -> Picture:
-    """Without what was passed; only `rows` are judged."""
-    seen = observed.nan_to_num(1.0) > least
+    """Only `rows` are judged; what was passed is read nearest to the intent, for nothing tells."""
+    seen = observed.nan_to_num(1.0) > (GRADIENT if head is None else MASS)
+    masks = [intended, seen & ~intended & rows[:, None], ~seen & intended & rows[:, None]]
+    found = readings(case.passed, case.valid) if case is not None else ()
+    near = min(found, key=lambda one: int((one.allowed[sample] ^ intended).sum()), default=None)
+    masks += [near.allowed[sample]] if near is not None else []
+    meant, leaks, lost, *passed = [one.detach().cpu().numpy().astype(bool) for one in masks]
     return Picture(
-        title=f"After all layers, sample {sample}",
-        intended=_bool(intended),
+        title=title,
+        intended=meant,
         observed=observed.detach().cpu().double().numpy(),
-        observed_is="gradients",
-        leaks=_bool(seen & ~intended & rows[:, None]),
-        lost=_bool(~seen & intended & rows[:, None]),
+        observed_is="gradients" if head is None else "weights",
+        leaks=leaks,
+        lost=lost,
+        passed=passed[0] if passed else None,
+        passed_as=near.sense if near is not None else "",
+        layer=layer,
+        head=head,
         sample=sample,
     )
-
-
-def _with_passed(drawn: Picture, case: Case, intended: Tensor) -> Picture:
-    passed, sense = _passed(case, drawn.sample, intended)
-    return replace(drawn, passed=passed, passed_as=sense)
-
-
-def _passed(case: Case, sample: int, intended: Tensor) -> tuple[np.ndarray | None, str]:
-    """The reading nearest to the intent, for nothing tells which was meant."""
-    found = readings(case.passed, case.valid)
-    if not found:
-        return None, ""
-    near = min(found, key=lambda one: int((one.allowed[sample] ^ intended).sum()))
-    return _bool(near.allowed[sample]), near.sense
-
-
-def _bool(mask: Tensor) -> Bool[np.ndarray, "query key"]:
-    return mask.detach().cpu().numpy().astype(bool)

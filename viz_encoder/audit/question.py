@@ -12,7 +12,7 @@ from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.measure.changes import first_nonfinite, gap
 from viz_encoder.audit.measure.setting import Case, ModelFault
-from viz_encoder.audit.report import Check, Verdict
+from viz_encoder.audit.report import Check, fails
 from viz_encoder.errors import InputError
 
 IN_PLACE = 15  # the place of "in_place" in the order
@@ -82,7 +82,7 @@ def find_ignored(context: AuditContext, case: Case, out: Tensor) -> Check | None
         if torch.equal(other.x, case.x) or gap(context.subject.run(other), out, case.valid).amount:
             return None
         text = "The output does not depend on the input; with other inputs it is the same."
-        return Check(Verdict.FAIL, text, amount=0.0).because(diagnose("input_unused", sure=False))
+        return fails(text, amount=0.0).because(diagnose("input_unused", sure=False))
     return None
 
 

@@ -219,6 +219,11 @@ def passes(evidence: str) -> Check:
     return Check(Verdict.PASS, evidence)
 
 
+def fails(evidence: str, **where: Any) -> Check:
+    """What is wrong, with layer=, head=, sample=, query=, key= and amount= of where."""
+    return Check(Verdict.FAIL, evidence, **where)
+
+
 def untested(why: str) -> Check:
     """Nothing can be said, with the reason."""
     return Check(Verdict.NOT_TESTED, why)

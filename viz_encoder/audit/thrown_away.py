@@ -7,13 +7,13 @@ import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor
-from torch.overrides import TorchFunctionMode
 
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.measure.setting import MASS, Case, ModelFault
 from viz_encoder.audit.measure.subject import Subject
-from viz_encoder.audit.report import Check, Verdict
+from viz_encoder.audit.measure.watch import Watch
+from viz_encoder.audit.report import Check, fails
 from viz_encoder.shown import counted
 from viz_encoder.trace.torch_ops import SOFTMAX, over_last_axis
 
@@ -34,7 +34,7 @@ class Used(NamedTuple):
         return self._replace(rows=self.rows | other.rows, cells=cells)
 
 
-class _Leaves(TorchFunctionMode):
+class _Leaves(Watch):
     """While it is entered, adds a leaf to what each call over all queries of each sample gives."""
 
     def __init__(self, case: Case) -> None:
@@ -43,16 +43,13 @@ class _Leaves(TorchFunctionMode):
         self.leaves: list[Tensor] = []  # "batch ... query last"
         self.calls: list[tuple[int, Tensor | None]] = []  # number of keys, weights
 
-    def __torch_function__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
-    ) -> Any:
-        """Run it, and add the leaf."""
-        out = func(*args, **(kwargs or {}))
+    def see(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
+        """Add the leaf."""
         if func is F.multi_head_attention_forward and out[0].ndim == 3:  # "query batch d"
             return (self._with(out[0].transpose(0, 1), len(args[1])).transpose(0, 1), *out[1:])
         if func is F.scaled_dot_product_attention:
             return self._with(out, args[1].shape[-2] if len(args) > 1 else 0)
-        if func in SOFTMAX and over_last_axis(out, args, kwargs or {}):
+        if func in SOFTMAX and over_last_axis(out, args, kwargs):
             return self._with(out, out.shape[-1], out)
         return out
 
@@ -145,7 +142,7 @@ def _dropped(number: int, one: Used, rows: Tensor, valid: Tensor) -> Check | Non
         f"gives others does (call {number}, counted from 0; {counted(int(lost.sum()), 'row')} of "
         f"{int(rows.sum())})."
     )
-    found = Check(Verdict.FAIL, text, sample=sample, query=query, amount=0.0)
+    found = fails(text, sample=sample, query=query, amount=0.0)
     return found.because(diagnose("rows_dropped"))
 
 
@@ -163,5 +160,5 @@ def _filled(number: int, one: Used, case: Case) -> Check | None:
         f"In row {query} of sample {sample}, {amount:.3g} of the attention goes to keys that hold "
         f"nothing, and in other rows none does (call {number}, counted from 0)."
     )
-    found = Check(Verdict.FAIL, text, sample=sample, query=query, amount=amount)
+    found = fails(text, sample=sample, query=query, amount=amount)
     return found.because(diagnose("open_slots"))

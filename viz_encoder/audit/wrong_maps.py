@@ -9,6 +9,7 @@ from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.diagnose.layer_cause import cause_of_layer, equal_mask, or_of_one_side
 from viz_encoder.audit.diagnose.tried import by_trying
+from viz_encoder.audit.measure.changes import largest_of
 from viz_encoder.audit.measure.layer import LayerRun
 from viz_encoder.audit.measure.maps import Maps, in_own_order, maps_of, own_name
 from viz_encoder.audit.measure.places import stand_in_place
@@ -16,7 +17,7 @@ from viz_encoder.audit.measure.setting import MASS, Case, ModelFault
 from viz_encoder.audit.measure.slots import Slots
 from viz_encoder.audit.pictures import picture_of_map
 from viz_encoder.audit.question import suggest_leaving_out, suggest_reading_ids
-from viz_encoder.audit.report import Check, Verdict
+from viz_encoder.audit.report import Check, fails
 from viz_encoder.errors import InputError
 from viz_encoder.shown import counted
 
@@ -64,7 +65,7 @@ def of_open_slots(number: int, count: int) -> Check:
         f"Layer {number}: {counted(count, 'key')} without a token left open by the mask; attention "
         "goes there."
     )
-    return Check(Verdict.FAIL, text, layer=number).because(diagnose("open_slots"))
+    return fails(text, layer=number).because(diagnose("open_slots"))
 
 
 def _varies_with_length(context: AuditContext, case: Case, number: int, slots: Slots) -> bool:
@@ -119,7 +120,7 @@ def _leaking(context: AuditContext, case: Case, maps: Maps, leaks: list[Tensor])
     ]
     number = max(range(len(leaks)), key=lambda n: float(leaks[n].max()))
     first = bad[0][0]
-    worst = _argmax(leaks[number])
+    worst = largest_of(leaks[number])
     sample, head, query = worst
     key = _leaking_key(context, case, maps.layers[number], number, worst)
     amount = float(leaks[number][worst])
@@ -134,17 +135,8 @@ def _leaking(context: AuditContext, case: Case, maps: Maps, leaks: list[Tensor])
         picture_of_map(context, case, maps.layers[n].map(s, h), (n, h, s))
         for n, h, s in dict.fromkeys([(number, head, sample), *((n, h, sample) for n, h in bad)])
     )[:4]
-    answer = Check(
-        Verdict.FAIL,
-        text,
-        layer=number,
-        head=head,
-        sample=sample,
-        query=query,
-        key=key,
-        amount=amount,
-        pictures=pictures,
-    )
+    answer = fails(text, layer=number, head=head, sample=sample, query=query, key=key)
+    answer = answer.but(amount=amount, pictures=pictures)
     return suggest_reading_ids(context, answer.because(diagnosis))
 
 
@@ -156,10 +148,6 @@ def _leaking_key(
     weights = layer.weights(slice(query, query + 1))[sample, head, 0].abs()
     allowed = context.intent(case, number)[sample, query]
     return int(weights.nan_to_num(0.0, torch.inf).masked_fill(allowed, 0.0).argmax())
-
-
-def _argmax(x: Tensor) -> tuple[int, ...]:
-    return tuple(int(n) for n in torch.unravel_index(x.argmax(), x.shape))
 
 
 def _kind(case: Case, sample: int, key: int) -> str:
@@ -192,16 +180,7 @@ def _losing(context: AuditContext, case: Case, number: int, layer: LayerRun, los
     shot = picture_of_map(context, case, layer.map(sample, head), (number, head, sample))
     diagnosis = by_trying(context, case, equal_mask(context, case, layer, number))
     diagnosis = or_of_one_side(context, case, layer, number, diagnosis)
-    answer = Check(
-        Verdict.FAIL,
-        text,
-        layer=number,
-        head=head,
-        sample=sample,
-        query=query,
-        key=key,
-        amount=0.0,
-        pictures=(shot,),
-    )
+    answer = fails(text, layer=number, head=head, sample=sample, query=query, key=key)
+    answer = answer.but(amount=0.0, pictures=(shot,))
     found = suggest_reading_ids(context, answer.because(diagnosis))
     return suggest_leaving_out(context, found)

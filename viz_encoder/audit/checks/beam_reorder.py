@@ -9,7 +9,7 @@ from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.measure.changes import gap
 from viz_encoder.audit.measure.setting import Case
 from viz_encoder.audit.question import question
-from viz_encoder.audit.report import Check, Verdict, passes, untested
+from viz_encoder.audit.report import Check, fails, passes, untested
 
 
 @question("Beams in another order", after="runs cache", order=212, one_sided=True)
@@ -41,7 +41,7 @@ def _fault(context: AuditContext, case: Case) -> Check | None:
         out = _stepped(context, case, beams, order, half)
     except Exception as fault:
         text = f"With beams in another order, step raised {type(fault).__name__}: {fault}."
-        return Check(Verdict.FAIL, text)
+        return fails(text)
     apart = gap(out, whole[:, half:], valid[:, half:])
     if apart.amount <= context.tolerance(whole):
         return None
@@ -51,13 +51,7 @@ def _fault(context: AuditContext, case: Case) -> Check | None:
         f"{apart.sample} differs by {apart.amount:.2g} from running the same tokens all at "
         "once."
     )
-    found = Check(
-        Verdict.FAIL,
-        text,
-        sample=apart.sample,
-        query=half + apart.query,
-        amount=apart.amount,
-    )
+    found = fails(text).at(apart._replace(query=half + apart.query))
     return found.because(diagnose("beam", sure=False))
 
 

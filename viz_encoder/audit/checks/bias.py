@@ -7,7 +7,6 @@ and is not judged.
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import replace
 
 import torch
 from jaxtyping import Float
@@ -16,12 +15,13 @@ from torch import Tensor
 from viz_encoder.audit.arguments import BiasOf
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
+from viz_encoder.audit.measure.changes import largest_of
 from viz_encoder.audit.measure.maps import Maps, maps_of
 from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.measure.token_axis import by_token, from_tokens
 from viz_encoder.audit.pictures import picture_of_map
 from viz_encoder.audit.question import question
-from viz_encoder.audit.report import Check, Picture, Verdict, passes, untested
+from viz_encoder.audit.report import Check, Picture, Verdict, fails, passes, untested
 from viz_encoder.errors import InputError
 
 APART = {torch.float64: 1e-6, torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 5e-2}
@@ -90,20 +90,20 @@ def _ask(context: AuditContext, batch: Case, functions: tuple[BiasOf, ...]) -> C
 
 
 def _fault(number: int, apart: Weights, observed: Weights, meant: Weights) -> Check:
-    sample, head, query, key = (int(n) for n in torch.unravel_index(apart.argmax(), apart.shape))
+    sample, head, query, key = largest_of(apart)
     text = (
         f"Layer {number} head {head}, sample {sample}: with equal tokens, token {query} gives "
         f"{float(observed[sample, head, query, key]):.3g} of its attention to token {key}, where "
         f"the bias alone would give {float(meant[sample, head, query, key]):.3g}."
     )
-    found = Check(Verdict.FAIL, text, layer=number, head=head, sample=sample, query=query, key=key)
+    found = fails(text, layer=number, head=head, sample=sample, query=query, key=key)
     return found.but(amount=float(apart.max()))
 
 
 def _shot(context: AuditContext, case: Case, observed: Weights, answer: Check) -> Picture:
     place = answer.layer or 0, answer.head or 0, answer.sample or 0
-    drawn = picture_of_map(context, case, observed[place[2], place[1]], place)
-    return replace(drawn, title=f"{drawn.title}, with equal tokens")
+    weights = observed[place[2], place[1]]
+    return picture_of_map(context, case, weights, place, ", with equal tokens")
 
 
 def _equal_tokens(context: AuditContext, case: Case) -> tuple[Case, ...]:

@@ -13,7 +13,7 @@ from viz_encoder.audit.diagnose.step_cause import IN_STEPS, NOT_THE_MASK, of_ste
 from viz_encoder.audit.measure.changes import gap, with_changed
 from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.question import at_length, other_cases, question
-from viz_encoder.audit.report import Check, Diagnosis, Verdict, passes, untested
+from viz_encoder.audit.report import Check, Diagnosis, Verdict, fails, passes, untested
 from viz_encoder.errors import InputError
 from viz_encoder.model.mask_mods import n_needed
 from viz_encoder.shown import listed
@@ -76,7 +76,7 @@ def _stepwise(context: AuditContext, case: Case, whole: Tensor) -> Check | None:
             if name == "in pieces":
                 return None if longer else passes(f"Token by token it agrees. {text}")
             asked = not longer or context.was_asked_for(n_tokens)
-            return Check(Verdict.FAIL, text) if asked else None
+            return fails(text) if asked else None
         apart = gap(out, whole)
         if apart.amount > context.tolerance(whole):
             same = (out - whole).abs().flatten(2).amax(dim=(0, 2)) <= context.tolerance(whole)
@@ -122,7 +122,7 @@ def _too_much(context: AuditContext, case: Case, sizes: list[int], rows: list[in
             end = next(end for end in accumulate(sizes) if end > row)
             in_piece = moved(row, hidden & (place > row) & (place < end)) > 0
             what = "later tokens of its piece" if in_piece else "tokens that it may not know of"
-            found = Check(Verdict.FAIL, f"Token {row} moves with {what}.", query=row)
+            found = fails(f"Token {row} moves with {what}.", query=row)
             found = found.but(amount=amount)
             if in_piece:
                 return found.because(diagnose("open_piece"))
@@ -189,7 +189,7 @@ def _padded(context: AuditContext) -> Check | None:
         out = _stepped(context, case, sizes)
     except Exception as fault:
         text = f"With padding before the prompt, step raised {type(fault).__name__}: {fault}."
-        return Check(Verdict.FAIL, text)
+        return fails(text)
     apart = gap(out, whole, valid)
     if apart.amount <= context.tolerance(whole):
         return None
@@ -199,7 +199,7 @@ def _padded(context: AuditContext) -> Check | None:
     )
     if context.scope.may_leave_out:
         return _open(text)
-    found = Check(Verdict.FAIL, text).at(apart)
+    found = fails(text).at(apart)
     return found.because(_cause_of_padded(context, case, sizes, out))
 
 

@@ -15,7 +15,7 @@ from viz_encoder.audit.measure.maps import named_once
 from viz_encoder.audit.measure.setting import MASS
 from viz_encoder.audit.pictures import picture_of_cross
 from viz_encoder.audit.question import FIRST, question
-from viz_encoder.audit.report import Check, Diagnosis, Verdict, passes, untested
+from viz_encoder.audit.report import Check, Diagnosis, fails, passes, untested
 
 
 @question("Cross-attention", after=FIRST, order=65)
@@ -63,7 +63,7 @@ def _fault(context: AuditContext, number: int, layer: LayerRun, allowed: Tensor)
     opened = layer.looked_at(MASS)
     weights = layer.map(sample, head)
     shot = picture_of_cross(layer.name, allowed[sample], weights, rows[sample], (head, sample))
-    found = Check(Verdict.FAIL, text, head=head, sample=sample, query=query, key=key)
+    found = fails(text, head=head, sample=sample, query=query, key=key)
     found = found.but(amount=amount, pictures=(shot,))
     cause = _cause(opened, allowed, rows, context.base.valid)
     if cause.code == "ignored" and _has_even_padding(layer, context.base.valid):

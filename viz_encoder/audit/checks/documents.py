@@ -10,7 +10,7 @@ from viz_encoder.audit.measure.gradients import Gradients
 from viz_encoder.audit.measure.setting import GRADIENT, Case, ModelFault
 from viz_encoder.audit.measure.token_axis import can_be_cut
 from viz_encoder.audit.question import question
-from viz_encoder.audit.report import Check, Verdict, passes, untested
+from viz_encoder.audit.report import Check, Verdict, fails, passes, untested
 
 
 @question(
@@ -31,9 +31,7 @@ def documents(context: AuditContext) -> Check:
     if bool(both.any()):
         sample, query, key = (int(n) for n in both.nonzero()[0])
         text = f"Your intent itself lets token {query} attend to token {key}, of another document."
-        return Check(Verdict.FAIL, text, sample=sample, query=query, key=key).because(
-            diagnose("documents")
-        )
+        return fails(text, sample=sample, query=query, key=key).because(diagnose("documents"))
     found = context.gradients_on(case)
     if isinstance(found, str):
         return untested(f"Packed documents: no gradients ({found}).")
@@ -100,6 +98,6 @@ def _leak(found: Gradients, numbers: Tensor, apart: Tensor) -> Check | None:
         f"Document {reader} reads document {read}: token {query} of sample {sample} depends on "
         f"token {key}, by a gradient {amount:.2g} times that of the token it depends on most."
     )
-    return Check(Verdict.FAIL, text, sample=sample, query=query, key=key, amount=amount).because(
+    return fails(text, sample=sample, query=query, key=key, amount=amount).because(
         diagnose("documents")
     )

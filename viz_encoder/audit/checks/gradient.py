@@ -11,6 +11,7 @@ from viz_encoder.audit.diagnose.part_cause import besides_attention, cure_of, un
 from viz_encoder.audit.diagnose.pooling_cause import by_pooling
 from viz_encoder.audit.diagnose.several_softmaxes import lost_in_softmaxes
 from viz_encoder.audit.diagnose.tried import by_trying
+from viz_encoder.audit.measure.changes import largest_of
 from viz_encoder.audit.measure.gradients import Gradients
 from viz_encoder.audit.measure.maps import beside_tokens, named_once
 from viz_encoder.audit.measure.setting import GRADIENT, Case
@@ -21,7 +22,7 @@ from viz_encoder.audit.pictures import (
     picture_of_pooled,
 )
 from viz_encoder.audit.question import FIRST, find_ignored, question, suggest_leaving_out
-from viz_encoder.audit.report import Check, Diagnosis, Verdict, passes, untested
+from viz_encoder.audit.report import Check, Diagnosis, Verdict, fails, passes, untested
 from viz_encoder.audit.thrown_away import find_thrown_away
 
 
@@ -84,12 +85,10 @@ def find_fault(context: AuditContext, case: Case, found: Gradients) -> Check | N
         )
         if context.is_nonfinite:
             text = f"The gradient of token {query} of sample {sample} is NaN, as outputs are."
-        return Check(Verdict.FAIL, text, sample=sample, query=query).because(
-            diagnose("empty_row", sure=False)
-        )
+        return fails(text, sample=sample, query=query).because(diagnose("empty_row", sure=False))
     relative = found.relative().nan_to_num(0.0)
     leaks = relative.masked_fill(_known(context, case, found), 0.0)
-    worst = tuple(int(n) for n in torch.unravel_index(leaks.argmax(), leaks.shape))
+    worst = largest_of(leaks)
     row, other, key = worst
     amount = float(leaks[worst])
     if amount <= GRADIENT:
@@ -104,7 +103,7 @@ def find_fault(context: AuditContext, case: Case, found: Gradients) -> Check | N
         for number, (one, token) in enumerate(found.rows):
             square[token] = relative[number, other] if one == sample else square[token]
         shot = picture_of_other_sample(square, case.valid[sample], sample, other)
-        answer = Check(Verdict.FAIL, text, sample=sample, query=query, key=key, amount=amount)
+        answer = fails(text, sample=sample, query=query, key=key, amount=amount)
         diagnosis = diagnose_mixing(context, case, context.subject.run(case))
         return answer.but(pictures=(shot,)).because(diagnosis)
     return _leak(context, case, found, leaks, (sample, query, key, amount))
@@ -127,7 +126,7 @@ def _leak(
         f"of, directly or over other tokens. The gradient is {amount:.2g} times that of the token "
         f"it changes most with; {pairs} like this."
     )
-    answer = Check(Verdict.FAIL, text, sample=sample, query=query, key=key, amount=amount)
+    answer = fails(text, sample=sample, query=query, key=key, amount=amount)
     if context.is_pooled:
         known = context.may(case)[sample]
         shot = picture_of_pooled(found.within(case)[sample, query], known, sample)
@@ -216,9 +215,7 @@ def find_lost(context: AuditContext, case: Case, found: Gradients) -> Check | No
     for number, (s, q) in enumerate(found.rows):
         square[s, q] = square[s, q].masked_fill(links.closed[number], 0.0)
     shot = picture_of_gradient(case, square[sample], context.must(case)[sample], sample)
-    answer = Check(
-        Verdict.FAIL, text, sample=sample, query=query, key=key, amount=0.0, pictures=(shot,)
-    )
+    answer = fails(text, sample=sample, query=query, key=key, amount=0.0, pictures=(shot,))
     if case is not context.base:
         return answer  # of which only some rows are known
     wanted = context.must(case) & (square > 0)

@@ -14,7 +14,7 @@ from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.setting import MASS, TOLERANCE, Case, ModelFault
 from viz_encoder.audit.measure.subject import Subject
 from viz_encoder.audit.question import at_length, other_cases, question
-from viz_encoder.audit.report import Check, Verdict, passes, raised, untested
+from viz_encoder.audit.report import Check, Verdict, fails, passes, raised, untested
 from viz_encoder.errors import InputError
 
 CURE = (
@@ -89,7 +89,7 @@ def _differs(
     )
     if longer and not context.was_asked_for(case.valid.shape[1]):
         return untested(text)
-    return Check(Verdict.FAIL, text, cure=CURE).at(apart)
+    return fails(text, cure=CURE).at(apart)
 
 
 def _who(context: AuditContext, case: Case, name: str, subject: Subject) -> str:
@@ -146,7 +146,7 @@ def _cast_fault(context: AuditContext, usual: Case, in_own: Tensor, cast: str) -
         real = case.valid if out.ndim > 2 else case.valid.any(dim=1)
         if not bool(out[real].isfinite().all()):
             text = f"{cast} real rows are NaN or inf."
-            return Check(Verdict.FAIL, text).because(diagnose("saturated", sure=False))
+            return fails(text).because(diagnose("saturated", sure=False))
         found = _cast_leak(context, case) or padding_invariance.find_fault(context, case, out)
     if found is not None:
         return found.but(evidence=f"{cast}: {found.evidence}")
@@ -166,7 +166,7 @@ def _cast_leak(context: AuditContext, case: Case) -> Check | None:
         mass = float(seen.leak.masked_fill(seen.nan & judged[:, None], 1.0).max())
         if mass > MASS:
             text = f"layer {number} gives {mass:.2g} of a row to forbidden keys."
-            return Check(Verdict.FAIL, text, layer=number).because(diagnose("constant", sure=False))
+            return fails(text, layer=number).because(diagnose("constant", sure=False))
     return None
 
 

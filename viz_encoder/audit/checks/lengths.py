@@ -12,7 +12,7 @@ from viz_encoder.audit.measure.changes import first_nonfinite
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.setting import Case, ModelFault, RowsLost
 from viz_encoder.audit.question import SEEN_FIRST, find_ignored, question
-from viz_encoder.audit.report import Check, Verdict, is_sure, passes, raised, untested
+from viz_encoder.audit.report import Check, Verdict, fails, is_sure, passes, raised, untested
 from viz_encoder.shown import continued
 
 ROWS = 8  # differentiated at each length
@@ -92,7 +92,7 @@ def _find_fault(context: AuditContext, case: Case, out: Tensor) -> Check | None:
     if (place := first_nonfinite(out, case)) is not None:
         sample, query = place
         text = f"Output row {query} of sample {sample}, a real token, is NaN or inf."
-        return Check(Verdict.FAIL, text, sample=sample, query=query)
+        return fails(text, sample=sample, query=query)
     found = wrong_maps.find_fault(context, case, maps_of(context.subject, case))
     if found is not None:
         return found

@@ -9,13 +9,13 @@ from viz_encoder.audit import wrong_maps
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.checks import gradient, padding_invariance, perturbation
 from viz_encoder.audit.diagnose.diagnosis import diagnose
-from viz_encoder.audit.measure.changes import first_nonfinite
-from viz_encoder.audit.measure.layer import LayerRun
+from viz_encoder.audit.measure.changes import first_nonfinite, largest_of
+from viz_encoder.audit.measure.layer import LayerRun, RowFaults
 from viz_encoder.audit.measure.maps import maps_of
-from viz_encoder.audit.measure.setting import MASS, TOLERANCE, Case
+from viz_encoder.audit.measure.setting import MASS, TOLERANCE
 from viz_encoder.audit.measure.softmaxes import RowSums, broken_rows
 from viz_encoder.audit.question import FIRST, question
-from viz_encoder.audit.report import Check, Verdict, passes, unsure, untested
+from viz_encoder.audit.report import Check, Verdict, fails, passes, unsure, untested
 
 
 @question("Attention maps", after=FIRST, order=60, judges=True)
@@ -33,7 +33,7 @@ def maps(context: AuditContext) -> Check:
             f"{len(context.maps.layers)} attention calls were seen for {len(context.base.allowed)} "
             "intents: which belongs to which layer cannot be told."
         )
-    if any(_holds_nan(context, number) for number in range(len(context.maps.layers))):
+    if any(bool((one.nan & rows).any()) for one, rows in _rows_of(context)):
         return untested("Attention maps could not be judged: rows of real tokens are NaN.")
     layers = len(context.maps.layers)
     heads = sum(layer.shape[1] for layer in context.maps.layers)
@@ -46,7 +46,8 @@ def with_sinks(context: AuditContext, text: str) -> Check:
     sinks = [_sink(layer) for layer in context.maps.layers if layer.has_sink]
     if not sinks:
         return passes(text)
-    share = torch.cat([sink[_rows(context.base)[:, None].expand_as(sink)] for sink in sinks])
+    rows = _rows_of(context)[0][1]
+    share = torch.cat([sink[rows.expand_as(sink)] for sink in sinks])
     more = f"{share.min():.0%} to {share.max():.0%} of attention goes to a key that is not a token"
     return Check(Verdict.INFO, f"{text} {more}, such as a sink.")
 
@@ -80,15 +81,14 @@ def _holds_without_gradients(context: AuditContext) -> bool | None:
     return True if alone is None or case.x.is_floating_point() else None
 
 
-def _rows(case: Case, layer: int = 0) -> Tensor:
-    """Real tokens that may attend to anything at all, "batch query"."""
-    return case.valid & case.allowed[layer if len(case.allowed) > 1 else 0].any(dim=-1)
-
-
-def _holds_nan(context: AuditContext, number: int) -> bool:
-    case, layer = context.base, context.maps.layers[number]
-    nan = layer.judged(context.intent(case, number), case.valid).nan
-    return bool((nan & _rows(case)[:, None]).any())
+def _rows_of(context: AuditContext) -> list[tuple[RowFaults, Tensor]]:
+    """Each layer's rows, and which count: of real tokens that may attend to anything."""
+    case, found = context.base, []
+    for number, layer in enumerate(context.maps.layers):
+        allowed = context.intent(case, number)
+        rows = (case.valid & allowed.any(dim=-1))[:, None]
+        found.append((layer.judged(allowed, case.valid), rows))
+    return found
 
 
 def _sink(layer: LayerRun) -> Tensor:
@@ -101,42 +101,41 @@ def row_sums(context: AuditContext) -> Check:
     """Rows of real tokens that may attend to anything; slots of no token count too."""
     if not context.maps.layers:
         return untested(f"No maps could be seen: {context.maps.why_none}")
-    worst = max(
-        enumerate(_away(context, n, one) for n, one in enumerate(context.maps.layers)),
-        key=lambda pair: float(pair[1].max()),
-    )
-    number, away = worst
-    tol = max(
-        TOLERANCE.get(context.maps.layers[number].dtype, 1e-5),
-        TOLERANCE.get(context.out.dtype, 1e-5),
-    )
-    broken = next((n for n, one in enumerate(context.maps.layers) if _nan(context, n, one)), None)
-    if broken is not None and float(away.max()) <= 20 * tol:
-        return _of_nan(context, broken)
-    if float(away.max()) <= 20 * tol:
-        empty = any(_is_empty(context, n, one) for n, one in enumerate(context.maps.layers))
+    faults, nonfinite = _rows_of(context), context.is_nonfinite
+    away = [_away(*one) for one in faults]
+    number = max(range(len(away)), key=lambda n: float(away[n].max()))
+    layer, most = context.maps.layers[number], float(away[number].max())
+    if most <= 20 * max(TOLERANCE.get(one, 1e-5) for one in (layer.dtype, context.out.dtype)):
+        nan = [n for n, (one, rows) in enumerate(faults) if bool((one.nan & rows).any())]
+        if nan and nonfinite:
+            return untested("Sums of the maps' rows could not be judged: they are NaN.")
+        if nan:
+            text = f"Layer {nan[0]}: a row of its maps is NaN, though its output is not."
+            return fails(text, layer=nan[0]).because(diagnose("empty_row", sure=False))
+        empty = any(bool(((one.sums == 0) & rows).any()) for one, rows in faults)
         but = ", but those of tokens that look at nothing" if empty else ""
-        return passes(f"All rows sum to 1, to within {float(away.max()):.1g}{but}.")
-    layer = context.maps.layers[number]
-    flat = int(away.argmax())
-    sample, rest = divmod(flat, away[0].numel())
-    head, query = divmod(rest, away.shape[2])
+        return passes(f"All rows sum to 1, to within {most:.1g}{but}.")
+    sample, head, query = largest_of(away[number])
     total = float(layer.map(sample, head)[query].sum())
-    text = f"Layer {number} head {head}, sample {sample}: row {query} sums to {total:.3g}."
-    found = Check(
-        Verdict.FAIL, text, layer=number, head=head, sample=sample, query=query, amount=total
-    )
-    leak = (
-        None
-        if isinstance(context.gradients, str)
-        else gradient.find_fault(context, context.base, context.gradients)
-    )
-    if leak is None and total < 1 and not context.is_nonfinite:
-        text += " No forbidden key has any influence: the rest goes to a sink, or is taken away."
-        return found.but(verdict=Verdict.INFO, evidence=text)
-    if context.is_nonfinite:
+    found = _of_sum(number, sample, head, query, total)
+    given = context.gradients
+    leak = None if isinstance(given, str) else gradient.find_fault(context, context.base, given)
+    if leak is None and total < 1 and not nonfinite:
+        more = " No forbidden key has any influence: the rest goes to a sink, or is taken away."
+        return found.but(verdict=Verdict.INFO, evidence=found.evidence + more)
+    if nonfinite:
         return untested("Sums of the maps' rows could not be judged: the output is NaN.")
     return found.because(diagnose("after_softmax"))
+
+
+def _away(layer: RowFaults, rows: Tensor) -> Tensor:
+    """How far each row is from 1; a row of zeros looks at nothing, as the maps say."""
+    return (layer.sums - 1).abs().nan_to_num(0.0).masked_fill(~rows | (layer.sums == 0), 0.0)
+
+
+def _of_sum(number: int, sample: int, head: int, query: int, total: float) -> Check:
+    text = f"Layer {number} head {head}, sample {sample}: row {query} sums to {total:.3g}."
+    return fails(text, layer=number, head=head, sample=sample, query=query, amount=total)
 
 
 def ask_one_batch(context: AuditContext) -> Check:
@@ -149,11 +148,12 @@ def ask_one_batch(context: AuditContext) -> Check:
             "Sums of the maps' rows: which intent belongs to which layer cannot be told."
         )
     found = {}
-    for number, layer in enumerate(layers):
-        allowed, judged = context.intent(context.base, number), _judged(context, number)
-        tol = TOLERANCE.get(layer.dtype, 1e-5)
-        broken = broken_rows(_sums(context, number, layer), judged[:, 0], allowed, tol)
-        if broken is not None:
+    for number, (one, rows) in enumerate(_rows_of(context)):
+        allowed, tol = (
+            context.intent(context.base, number),
+            TOLERANCE.get(layers[number].dtype, 1e-5),
+        )
+        if (broken := broken_rows(one.sums, rows[:, 0], allowed, tol)) is not None:
             found[number] = broken
     return answer_of(found)
 
@@ -166,47 +166,11 @@ def answer_of(found: Mapping[int, RowSums]) -> Check:
     if not found:
         return passes("All rows sum to 1.")
     number, worst = max(found.items(), key=lambda pair: abs(pair[1].total - 1))
-    sample, head, query, total, _ = worst
-    text = f"Layer {number} head {head}, sample {sample}: row {query} sums to {total:.3g}."
-    if total > 1 or not all(one.open_hold for one in found.values()):
+    sums = _of_sum(number, worst.sample, worst.head, worst.query, worst.total)
+    if worst.total > 1 or not all(one.open_hold for one in found.values()):
         return untested(
-            f"{text} Whether a sink or a mask after the softmax is the reason was not tested."
+            f"{sums.evidence} Whether a sink or a mask after the softmax is the reason was not "
+            "tested."
         )
-    text = f"{text} Rows without a forbidden key sum to 1."
-    return Check(
-        Verdict.FAIL, text, layer=number, head=head, sample=sample, query=query, amount=total
-    ).because(diagnose("after_softmax"))
-
-
-def _of_nan(context: AuditContext, number: int) -> Check:
-    if context.is_nonfinite:
-        return untested("Sums of the maps' rows could not be judged: they are NaN.")
-    text = f"Layer {number}: a row of its maps is NaN, though its output is not."
-    return Check(Verdict.FAIL, text, layer=number).because(diagnose("empty_row", sure=False))
-
-
-def _nan(context: AuditContext, number: int, layer: LayerRun) -> bool:
-    nan = layer.judged(context.intent(context.base, number), context.base.valid).nan
-    return bool((nan & _judged(context, number)).any())
-
-
-def _judged(context: AuditContext, number: int) -> Tensor:
-    """Rows of real tokens that may attend to anything, "batch 1 query"."""
-    allowed = context.intent(context.base, number)
-    return (context.base.valid & allowed.any(dim=-1))[:, None]
-
-
-def _away(context: AuditContext, number: int, layer: LayerRun) -> Tensor:
-    """How far each row is from 1; a row of zeros looks at nothing, as the maps say."""
-    sums = _sums(context, number, layer)
-    apart = (sums - 1).abs().nan_to_num(0.0)
-    return apart.masked_fill(~_judged(context, number) | (sums == 0), 0.0)
-
-
-def _is_empty(context: AuditContext, number: int, layer: LayerRun) -> bool:
-    """Whether a row that may attend to something sums to 0."""
-    return bool(((_sums(context, number, layer) == 0) & _judged(context, number)).any())
-
-
-def _sums(context: AuditContext, number: int, layer: LayerRun) -> Tensor:
-    return layer.judged(context.intent(context.base, number), context.base.valid).sums
+    text = f"{sums.evidence} Rows without a forbidden key sum to 1."
+    return sums.but(evidence=text).because(diagnose("after_softmax"))

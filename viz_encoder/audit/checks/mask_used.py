@@ -14,7 +14,7 @@ from viz_encoder.audit.measure.changes import gap
 from viz_encoder.audit.measure.flex_masks import is_flex, leaves_in, mapped, opposite
 from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.question import question
-from viz_encoder.audit.report import Check, Verdict, passes, untested
+from viz_encoder.audit.report import Check, Verdict, fails, passes, untested
 from viz_encoder.errors import InputError
 
 
@@ -52,7 +52,7 @@ def mask_used(context: AuditContext) -> Check:
         right = not context.failed("gradient", "maps")
         more = " Real tokens still look where they should." if right else ""
         return Check(Verdict.INFO, text + more)
-    return Check(Verdict.FAIL, text).because(diagnose("ignored"))
+    return fails(text).because(diagnose("ignored"))
 
 
 def _moved(context: AuditContext, turned: set[int]) -> float | str:

@@ -9,7 +9,7 @@ from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.measure.changes import gap
 from viz_encoder.audit.measure.setting import ModelFault
 from viz_encoder.audit.question import question
-from viz_encoder.audit.report import Check, Diagnosis, Verdict, passes, untested
+from viz_encoder.audit.report import Check, Diagnosis, Verdict, fails, passes, untested
 from viz_encoder.errors import InputError
 
 
@@ -45,7 +45,7 @@ def grad_mode(context: AuditContext) -> Check:
                 f"Token {apart.query} of sample {apart.sample} differs by {apart.amount:.2g} "
                 f"{name} and without gradients."
             )
-            return Check(Verdict.FAIL, text).at(apart).because(_cause(context))
+            return fails(text).at(apart).because(_cause(context))
     text = "With gradients, without them and in inference mode, real rows agree."
     if context.out.ndim > 2 and case.padded:
         pads = gap(grad, context.out, ~case.valid)

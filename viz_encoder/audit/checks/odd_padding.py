@@ -13,7 +13,7 @@ from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.measure.token_axis import by_token, from_tokens
 from viz_encoder.audit.question import SEEN_FIRST, question
-from viz_encoder.audit.report import Check, Verdict, passes, raised, untested
+from viz_encoder.audit.report import Check, Verdict, fails, passes, raised, untested
 from viz_encoder.shown import continued
 
 
@@ -72,7 +72,7 @@ def _nonfinite(context: AuditContext, case: Case, sample: int, query: int) -> Ch
         if context.is_pooled
         else f"Token {query} of sample {sample}"
     )
-    found = Check(Verdict.FAIL, f"{who} is NaN or inf.", sample=sample, query=query)
+    found = fails(f"{who} is NaN or inf.", sample=sample, query=query)
     open_ = torch.stack([one[sample].any(dim=-1) for one in case.allowed]).all(dim=0)
     empty = (~open_).nonzero()[:, 0].tolist()
     if not empty:

@@ -23,7 +23,16 @@ from viz_encoder.audit.measure.changes import gap
 from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.measure.token_axis import can_be_cut
 from viz_encoder.audit.question import FIRST, find_ignored, question
-from viz_encoder.audit.report import Check, Diagnosis, Verdict, is_sure, passes, raised, untested
+from viz_encoder.audit.report import (
+    Check,
+    Diagnosis,
+    Verdict,
+    fails,
+    is_sure,
+    passes,
+    raised,
+    untested,
+)
 from viz_encoder.shown import continued
 
 OTHER_INPUTS = 8  # of pooled outputs; each is negated, too
@@ -109,7 +118,7 @@ def find_fault(context: AuditContext, case: Case, out: Tensor) -> Check | None:
         f"Sample {worst.sample} is not the same alone and with padding: its {who} differs by "
         f"{worst.amount:.2g}."
     )
-    found = Check(Verdict.FAIL, text).at(worst)
+    found = fails(text).at(worst)
     if (shown := _by_attention_alone(context, case, out, found)) is not None:
         return shown
     if (ignored := _ignored_alone(context, case, found)) is not None:
@@ -208,7 +217,7 @@ def _in_a_batch_of_one(context: AuditContext, case: Case, out: Tensor) -> Check 
         f"Sample {sample} with its padding is not the same in a batch of one: token {apart.query} "
         f"differs by {apart.amount:.2g}."
     )
-    found = Check(Verdict.FAIL, text, sample=sample, query=apart.query, amount=apart.amount)
+    found = fails(text, sample=sample, query=apart.query, amount=apart.amount)
     sure = is_right_on(context, single) is False and is_right_on(context, case) is True
     return found.because(diagnose("one_sample", sure=sure))
 

@@ -14,7 +14,7 @@ from viz_encoder.audit.measure.constants import gets_in, too_small
 from viz_encoder.audit.measure.flex_masks import is_flex, leaves_in, name_of
 from viz_encoder.audit.measure.setting import MASS, Case, ModelFault
 from viz_encoder.audit.question import at_length, other_cases, question
-from viz_encoder.audit.report import Check, Verdict, passes, untested
+from viz_encoder.audit.report import Check, Verdict, fails, passes, untested
 from viz_encoder.trace.left_out import is_compiled
 
 
@@ -25,7 +25,7 @@ def static(context: AuditContext) -> Check:
     found = [one for one in suspicions(case.passed, case.valid) if one.code != "constant"]
     worst = found[0] if found else None
     if worst is not None and worst.sure:
-        return Check(Verdict.FAIL, _upper(worst.evidence)).because(diagnose(worst.code))
+        return fails(_upper(worst.evidence)).because(diagnose(worst.code))
     empty = _empty_row(case)
     if empty is not None:
         sample, query = empty

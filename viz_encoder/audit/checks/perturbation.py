@@ -15,7 +15,7 @@ from viz_encoder.audit.measure.changes import Gap, gap
 from viz_encoder.audit.measure.setting import LONG, Case, ModelFault
 from viz_encoder.audit.measure.token_axis import by_token, from_tokens, has_tokens
 from viz_encoder.audit.question import FIRST, question, suggest_reading_ids
-from viz_encoder.audit.report import Check, Verdict, passes, untested
+from viz_encoder.audit.report import Check, fails, passes, untested
 from viz_encoder.errors import InputError
 
 MOST, MOST_IF_LONG = 32, 6  # positions changed, spread evenly where there are more
@@ -76,9 +76,7 @@ def find_fault(context: AuditContext, case: Case, out: Tensor, most: int = MOST)
         f"Changing {what} {at.key}{times} moves token {worst.query} of sample {worst.sample}, "
         f"which may not depend on it, by {worst.amount:.2g}."
     )
-    found = Check(
-        Verdict.FAIL, text, sample=worst.sample, query=worst.query, key=at.key, amount=worst.amount
-    )
+    found = fails(text, sample=worst.sample, query=worst.query, key=at.key, amount=worst.amount)
     if what == "padding" and context.passed("gradient") and context.maps.left_out:
         return found.because(diagnose("sampled", sure=False))  # no gradient shows what is chosen
     if not context.passed("maps", "gradient") or context.is_pooled:
@@ -117,7 +115,7 @@ def _of_padding(context: AuditContext) -> Check | None:
         f"Where real tokens are others, changing padding moves token {apart.query} of sample "
         f"{sample}, which may not depend on it, by {apart.amount:.2g}."
     )
-    found = Check(Verdict.FAIL, text, sample=sample, query=apart.query, amount=apart.amount)
+    found = fails(text, sample=sample, query=apart.query, amount=apart.amount)
     return found.because(diagnose("sampled", sure=False))
 
 

@@ -21,7 +21,7 @@ from viz_encoder.audit.measure.changes import Gap, first_nonfinite, gap
 from viz_encoder.audit.measure.setting import GRADIENT, Case, called
 from viz_encoder.audit.missing_links import TokenFlags, rows_never_pooled, takes_one_row, told_place
 from viz_encoder.audit.question import LAST, question
-from viz_encoder.audit.report import Check, Diagnosis, Verdict, passes, untested
+from viz_encoder.audit.report import Check, Diagnosis, Verdict, fails, passes, untested
 from viz_encoder.errors import InputError
 
 POOLED = {  # what a pooled vector equals → what it should be made of
@@ -55,7 +55,7 @@ def find_fault(context: AuditContext, case: Case, out: Tensor) -> Check | None:
     bad = case.valid.any(dim=1) & ~whole.isfinite().all(dim=-1)
     if bool(bad.any()) and first_nonfinite(out, case) is None:
         sample = int(bad.nonzero()[0])
-        return Check(Verdict.FAIL, f"The pooled vector of sample {sample} is NaN.", sample=sample)
+        return fails(f"The pooled vector of sample {sample} is NaN.", sample=sample)
     worst = Gap(0.0, 0, 0)
     for sample in range(len(case.valid)):
         alone = context.setting.alone(case, sample)
@@ -70,7 +70,7 @@ def find_fault(context: AuditContext, case: Case, out: Tensor) -> Check | None:
         f"The pooled vector of sample {worst.sample} changes by {worst.amount:.2g} with its "
         "padding."
     )
-    answer = Check(Verdict.FAIL, text, code="pooling", sample=worst.sample, amount=worst.amount)
+    answer = fails(text, code="pooling", sample=worst.sample, amount=worst.amount)
     for what, cure in POOLED.items():
         if torch.allclose(whole, _candidate(out, what), atol=context.tolerance(whole), rtol=0):
             return answer.but(cause=f"it is {what}.", cure=cure)
@@ -157,7 +157,7 @@ def find_pooled_fault(
             f"The pooled vector of sample {sample} also depends on {kind} {query}, which "
             f"should be left out: its gradient is {float(over.max()):.2g} of the largest."
         )
-        answer = Check(Verdict.FAIL, text, sample=sample, query=query, amount=float(over.max()))
+        answer = fails(text, sample=sample, query=query, amount=float(over.max()))
         return answer.because(by_places(context, case, sample) or _special(wanted))
     if not context.is_pooled and (none := _of_no_token(wanted, amounts)) is not None:
         return none
@@ -178,7 +178,7 @@ def _of_no_token(wanted: TokenFlags, amounts: Float[Tensor, "batch token"]) -> C
         return None
     sample = int(empty.nonzero()[0])
     text = f"The pooled vector of sample {sample} depends on no token."
-    return Check(Verdict.FAIL, text, sample=sample)
+    return fails(text, sample=sample)
 
 
 def _find_lost(context: AuditContext, case: Case, wanted: TokenFlags) -> Check | None:
@@ -196,7 +196,7 @@ def _find_lost(context: AuditContext, case: Case, wanted: TokenFlags) -> Check |
         "Compare the mask that your pooling takes with pool_over(valid); if those tokens are meant "
         f"to be left out, let pool_over= leave them out, too: of the last row alone it is {LAST}."
     )
-    found = Check(Verdict.FAIL, text, cure=cure, sample=sample, query=query, amount=0.0)
+    found = fails(text, cure=cure, sample=sample, query=query, amount=0.0)
     return found.but(cause=one_row_alone(case, wanted & ~lost))
 
 

@@ -18,7 +18,7 @@ from viz_encoder.audit.measure.flex_masks import mapped, tensors_in
 from viz_encoder.audit.measure.setting import Case, ModelFault, RowsLost
 from viz_encoder.audit.measure.subject import rows_of_embedding
 from viz_encoder.audit.question import question
-from viz_encoder.audit.report import Check, Diagnosis, Verdict, passes, raised
+from viz_encoder.audit.report import Check, Diagnosis, Verdict, fails, passes, raised
 from viz_encoder.errors import InputError
 
 # Numbers of frames, of patches with [CLS] and without, and of positions that models are made for.
@@ -47,7 +47,7 @@ def runs(context: AuditContext) -> Check:
             f"Output row {query} of sample {sample}, a real token, is NaN or inf; "
             f"{int(real.sum())} real rows are."
         )
-        answer = Check(Verdict.FAIL, text, sample=sample, query=query)
+        answer = fails(text, sample=sample, query=query)
         if any(one.code == "saturated" for one in suspicions(case.passed, case.valid)):
             return answer.because(diagnose("saturated"))
         shown = wrong_maps.find_fault(context, case, context.maps)
@@ -65,7 +65,7 @@ def runs(context: AuditContext) -> Check:
             "The second of two equal calls gives another result, in eval mode: they differ by "
             f"{again.amount:.2g}."
         )
-        return Check(Verdict.FAIL, text, amount=again.amount).because(unlike_itself(context))
+        return fails(text, amount=again.amount).because(unlike_itself(context))
     if (found := after_another(context)) is not None:
         return found
     bad = ~out.isfinite().flatten(1).all(dim=1) if out.ndim > 2 else case.valid.new_zeros(1)
@@ -80,7 +80,7 @@ def runs(context: AuditContext) -> Check:
 def _raised(context: AuditContext, fault: ModelFault) -> Check:
     """The exception, and whether it would run with batch == length."""
     n_tokens = context.setting.first_valid().shape[1]
-    answer = Check(Verdict.FAIL, fault.sentence)
+    answer = fails(fault.sentence)
     if "without overflow" in str(fault):
         return answer.because(diagnose("overflow"))
     with suppress(ModelFault):
@@ -174,4 +174,4 @@ def _misshapen(out: Tensor, valid: Tensor) -> Check:
         f"The output is {tuple(out.shape)}; ({n_samples}, {n_tokens}, …) was expected, one row "
         f"per token, or ({n_samples}, …), one row per sample."
     )
-    return Check(Verdict.FAIL, text, cure="Return one row per token, or one row per sample.")
+    return fails(text, cure="Return one row per token, or one row per sample.")

@@ -12,7 +12,7 @@ from viz_encoder.audit.measure.changes import Gap, first_nonfinite, gap
 from viz_encoder.audit.measure.gradients import NoGradient, gradients_of
 from viz_encoder.audit.measure.setting import GRADIENT, TOLERANCE, Case, ModelFault
 from viz_encoder.audit.question import SEEN_FIRST, question
-from viz_encoder.audit.report import Check, Verdict, passes, untested
+from viz_encoder.audit.report import Check, Verdict, fails, passes, untested
 from viz_encoder.errors import InputError
 
 EVEN = 4
@@ -43,7 +43,7 @@ def _fault(context: AuditContext, full: Case) -> Check | float:
     if (place := first_nonfinite(together, full)) is not None:
         sample, query = place
         text = f"Without any padding, output row {query} of sample {sample} is NaN or inf."
-        return Check(Verdict.FAIL, text, sample=sample, query=query)
+        return fails(text, sample=sample, query=query)
     worst = Gap(0.0, 0, 0)
     for sample in range(len(full.valid)):
         alone = context.setting.alone(full, sample)
@@ -57,7 +57,7 @@ def _fault(context: AuditContext, full: Case) -> Check | float:
         f"Sample {worst.sample} changes by {worst.amount:.2g} with its batch neighbors, without "
         "any padding."
     )
-    found = Check(Verdict.FAIL, text).at(worst)
+    found = fails(text).at(worst)
     if _by_gradient(context, full) is False and _by_content(context, full, together, worst.sample):
         cause = (
             "consistent with: a capacity shared by the batch (MoE); no gradient crosses samples."
@@ -122,7 +122,7 @@ def permutation(context: AuditContext) -> Check:
         f"Sample {int(order[apart.sample])} changes by {apart.amount:.2g} when the batch is in "
         "another order."
     )
-    return Check(Verdict.FAIL, text).at(apart).because(diagnose_mixing(context, turned, out))
+    return fails(text).at(apart).because(diagnose_mixing(context, turned, out))
 
 
 @question(
@@ -153,7 +153,7 @@ def empty_sample(context: AuditContext) -> Check:
             f"With sample {empty} all padding, token {apart.query} of sample {apart.sample} "
             f"changes by {apart.amount:.2g}."
         )
-        found = Check(Verdict.FAIL, text).at(apart)
+        found = fails(text).at(apart)
         spread = not bool(out.isfinite().all())
         return found.because(diagnose("empty_row", sure=False)) if spread else found
     kind = _kind(out[empty])
@@ -181,7 +181,7 @@ def _own(context: AuditContext) -> Check | None:
             cure = (
                 "Drop such samples, or let them attend to one token: ignore & valid.any(1, True)."
             )
-            return Check(Verdict.FAIL, text, sample=sample, cure=cure)
+            return fails(text, sample=sample, cure=cure)
     return (
         passes("Your valid holds a sample of nothing but padding; it gives no NaN.")
         if rows

@@ -1,8 +1,5 @@
 """Whether masks hold in training mode as well, with every dropout at 0."""
 
-from collections.abc import Callable
-from dataclasses import replace
-
 import torch
 from torch import Tensor, nn
 
@@ -14,12 +11,13 @@ from viz_encoder.audit.measure.changes import first_nonfinite, gap
 from viz_encoder.audit.measure.layer import LayerRun
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.setting import MASS, Case, ModelFault
-from viz_encoder.audit.measure.subject import NoDropout, without_dropout
+from viz_encoder.audit.measure.watch import NoDropout, hooked, without_dropout
 from viz_encoder.audit.pictures import picture_of_map
 from viz_encoder.audit.question import at_length, other_cases, question
-from viz_encoder.audit.report import Check, Verdict, passes, raised, untested
+from viz_encoder.audit.report import Check, Verdict, fails, passes, raised, untested
 from viz_encoder.shown import continued
 
+BATCH_NORM = nn.modules.batchnorm._BatchNorm
 DRAWS = 4  # to sample dropout's randomness
 ENOUGH = 1000  # forbidden pairs: of so many, one draw opens some
 
@@ -49,7 +47,7 @@ def _without(context: AuditContext) -> Check:
     whole = context.subject.whole
     if not [one for one in whole.modules() if one is not whole and one is not whole.parts]:
         return untested("Training mode: no module was found (module=).")
-    if any(isinstance(one, nn.modules.batchnorm._BatchNorm) for one in whole.modules()):
+    if any(isinstance(one, BATCH_NORM) for one in whole.modules()):
         return _of_batch_norms(context)
     found = _difference(context, context.base, context.out)
     return found or passes("With every dropout at 0, training mode gives the same real rows.")
@@ -99,7 +97,7 @@ def _of_nan(place: tuple[int, int], at: str) -> Check:
         f"In training mode, with every dropout at 0{at}, output row {query} of sample {sample} is "
         "NaN or inf."
     )
-    found = Check(Verdict.FAIL, text, sample=sample, query=query)
+    found = fails(text, sample=sample, query=query)
     return found.because(diagnose("empty_row", sure=False))
 
 
@@ -118,28 +116,24 @@ def _of_batch_norms(context: AuditContext) -> Check:
 def _counting_padding(context: AuditContext, case: Case) -> str:
     """The first batch norm over as many positions as there are, padding too; "" if none is."""
     whole = context.subject.whole
+    norms: dict[nn.Module, str] = {
+        m: name for name, m in whole.named_modules() if isinstance(m, BATCH_NORM)
+    }
     counting: list[str] = []
 
-    def note(name: str) -> Callable[[nn.Module, tuple[Tensor, ...]], None]:
-        def count(module: nn.Module, args: tuple[Tensor, ...]) -> None:
-            n_places = args[0].numel() // getattr(module, "num_features", 1)
-            if module.training and n_places == case.valid.numel():
-                counting.append(name.partition(".")[2])
+    def count(module: nn.Module, args: tuple[Tensor, ...], kwargs: object) -> None:
+        n_places = args[0].numel() // getattr(module, "num_features", 1)
+        if module.training and n_places == case.valid.numel():
+            counting.append(norms[module].partition(".")[2])
 
-        return count
-
-    hooks = [
-        one.register_forward_pre_hook(note(name))
-        for name, one in whole.named_modules()
-        if isinstance(one, nn.modules.batchnorm._BatchNorm)
-    ]
-    try:
-        with context.subject.in_mode(training=True), without_dropout(whole):
-            context.subject.run(case)
-    finally:
-        context.subject.state.put_back()
-        for hook in hooks:
-            hook.remove()
+    training, state = context.subject.in_mode(training=True), context.subject.state
+    with (
+        state.put_back_after(),
+        hooked(norms, count, before=True),
+        training,
+        without_dropout(whole),
+    ):
+        context.subject.run(case)
     return counting[0] if counting else ""
 
 
@@ -162,9 +156,9 @@ def _with_dropout(context: AuditContext, case: Case, at: str = "") -> Check | No
                         f"{sample}: token {query} looks at token {key}, which it may not attend to."
                     )
                     place = number, head, sample
-                    shot = picture_of_map(context, case, layer.map(sample, head), place)
-                    shot = replace(shot, title=f"{shot.title}, in training mode")
-                    found = Check(Verdict.FAIL, text, layer=number, head=head, sample=sample)
+                    weights, more = layer.map(sample, head), ", in training mode"
+                    shot = picture_of_map(context, case, weights, place, more)
+                    found = fails(text, layer=number, head=head, sample=sample)
                     found = found.but(query=query, key=key, pictures=(shot,))
                     return _undrawn(context, case, at) or found.because(diagnose("mask_dropout"))
             if on_cpu and torch.equal(before, torch.get_rng_state()):

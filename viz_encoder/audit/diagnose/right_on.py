@@ -5,7 +5,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.overrides import TorchFunctionMode
 
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
@@ -14,7 +13,7 @@ from viz_encoder.audit.measure.gradients import Gradients
 from viz_encoder.audit.measure.layer import LayerRun
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.setting import GRADIENT, MASS, Case
-from viz_encoder.audit.measure.subject import NoDropout
+from viz_encoder.audit.measure.watch import NoDropout, Watch
 from viz_encoder.audit.missing_links import missing_links
 from viz_encoder.audit.report import Check, Diagnosis, untested
 from viz_encoder.trace.callers_state import random_states_kept
@@ -79,17 +78,15 @@ SEEDED = (
 )
 
 
-class Picks(TorchFunctionMode):
+class Picks(Watch):
     """While it is entered, notes the functions that pick at random."""
 
     name = ""
 
-    def __torch_function__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
-    ) -> Any:
-        """Run it."""
+    def see(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
+        """Note its name, and pass it on."""
         self.name = f"torch.{func.__name__}" if func in PICKS else self.name
-        return func(*args, **(kwargs or {}))
+        return out
 
 
 def by_picking(context: AuditContext) -> Check | None:

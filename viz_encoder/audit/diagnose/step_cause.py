@@ -10,9 +10,10 @@ from torch import Tensor
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import UNKNOWN, diagnose
 from viz_encoder.audit.measure.fixed_keys import attended
+from viz_encoder.audit.measure.held import modules_of
 from viz_encoder.audit.measure.layer import LayerRun
 from viz_encoder.audit.measure.setting import MASS, Case
-from viz_encoder.audit.measure.subject import Whole, modules_of
+from viz_encoder.audit.measure.subject import Whole
 from viz_encoder.audit.report import Diagnosis
 from viz_encoder.errors import TraceError
 from viz_encoder.model.mask_mods import n_needed

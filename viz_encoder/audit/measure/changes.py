@@ -35,6 +35,11 @@ def gap(one: Tensor, other: Tensor, rows: Bool[Tensor, "batch token"] | None = N
     return Gap(float(away.flatten()[flat]), flat // away.shape[1], flat % away.shape[1])
 
 
+def largest_of(x: Tensor) -> tuple[int, ...]:
+    """The place of its largest value."""
+    return tuple(int(n) for n in torch.unravel_index(x.argmax(), x.shape))
+
+
 def own_rows(out: Tensor, sample: int, real: Bool[Tensor, " token"]) -> Tensor:
     """The rows of one sample's real tokens, as a batch of one; its only row if it is pooled."""
     return out[sample][None] if out.ndim == 2 else out[sample, real][None]

@@ -6,15 +6,15 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.compiler import is_dynamo_compiling
-from torch.overrides import TorchFunctionMode
 
 from viz_encoder.audit.measure.setting import Case
 from viz_encoder.audit.measure.subject import Subject
+from viz_encoder.audit.measure.watch import Watch
 
 SAFE = -1e5  # an additive constant above this can lose to a score
 
 
-class Constants(TorchFunctionMode):
+class Constants(Watch):
     """Notes each number that scores are filled, replaced or shifted with, and what it gets into."""
 
     def __init__(self, n_tokens: int, passed: Tensor | None = None, value: float = 0.0) -> None:
@@ -27,12 +27,8 @@ class Constants(TorchFunctionMode):
         if passed is not None:
             self._add(passed, value)
 
-    def __torch_function__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
-    ) -> Any:
-        """Run it, and look at its numbers."""
-        kwargs = kwargs or {}
-        out = func(*args, **kwargs)
+    def see(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
+        """Look at its numbers."""
         if is_dynamo_compiling():  # dynamo traces this very code, and caches the result
             return out
         if self.found:

@@ -12,6 +12,7 @@ from viz_encoder.audit.measure.changes import content_of
 from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.measure.subject import Subject
 from viz_encoder.audit.measure.token_axis import by_token, has_tokens
+from viz_encoder.audit.measure.watch import hooked
 
 TOGETHER = 64  # up to so many tokens the gradients of all rows fit into memory at once
 RowPlaces = Sequence[tuple[int, int]]  # (sample, query) of each; of a pooled output (sample, 0)
@@ -148,7 +149,9 @@ class Leaf:
             return self.values
         return self.values if bool(self.used[self.case.valid].all()) else None
 
-    def catch(self, table: nn.Module, args: tuple[Tensor, ...], out: Tensor) -> Tensor | None:
+    def catch(
+        self, table: nn.Module, args: tuple[Tensor, ...], kwargs: object, out: Tensor
+    ) -> Tensor | None:
         """Return rows of the leaf for these ids; None for other ids."""
         places = self._places(args[0]) if args and self.table in (None, table) else None
         if places is None:
@@ -190,9 +193,5 @@ def leaf_of(subject: Subject, case: Case) -> Iterator[tuple[Tensor, Leaf]]:
         return
     leaf = Leaf(replace(case, x=given))
     tables = [one for one in subject.whole.modules() if isinstance(one, nn.Embedding)]
-    hooks = [one.register_forward_hook(leaf.catch) for one in tables]
-    try:
+    with hooked(tables, leaf.catch):
         yield given, leaf
-    finally:
-        for hook in hooks:
-            hook.remove()

@@ -1,8 +1,10 @@
-"""What a call has changed for good: tensors and what they held, and words and flags of modules."""
+"""What a model leads to and holds, and what a call changes of it for good."""
 
+import functools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from types import CodeType
 from typing import Any
 
 import torch
@@ -74,6 +76,7 @@ def _plain(name: str) -> str:
     return ".".join(parts[1:]) if parts[0] == "call" else name
 
 
+DEPTH = 4  # how far a model's functions are followed in search of its modules
 PLAIN = (str, bool, type(None))  # a number may count the calls
 
 
@@ -130,3 +133,70 @@ def _is_moved(where: dict[str, Any], name: str, was: Any) -> bool:
     """Whether it is another word, flag or module; a tensor or a number in place of None is not."""
     now = where.get(name)
     return now is not was and isinstance(now, (*PLAIN, nn.Module)) and now != was
+
+
+def modules_of(call: Any) -> list[nn.Module]:
+    """The modules that a callable leads to: itself, its closure, its object, its globals."""
+    found: dict[int, Any] = {}
+    _follow(call, DEPTH, found, set())
+    return [one for one in found.values() if isinstance(one, nn.Module)]
+
+
+def tensors_of(call: Any) -> list[Tensor]:
+    """The tensors that it leads to in the same way, and those that its modules' code does."""
+    found: dict[int, Any] = {}
+    seen: set[int] = set()
+    _follow(call, DEPTH, found, seen)
+    for module in [one for one in found.values() if isinstance(one, nn.Module)]:
+        for kind in {type(one) for one in module.modules()}:
+            if not issubclass(kind, torch.jit.ScriptModule):  # whose code is not Python's
+                _follow(kind.forward, DEPTH, found, seen)
+    return [one for one in found.values() if isinstance(one, Tensor)]
+
+
+def _follow(one: Any, depth: int, found: dict[int, Any], seen: set[int]) -> None:
+    if depth < 0 or id(one) in seen:
+        return
+    seen.add(id(one))
+    if isinstance(one, nn.Module | Tensor):
+        found[id(one)] = one
+        return
+    for inner in _within(one):
+        _follow(inner, depth - 1, found, seen)
+
+
+def _within(one: Any) -> list[Any]:
+    if isinstance(one, functools.partial):
+        return [one.func, *one.args, *one.keywords.values()]
+    if isinstance(one, list | tuple):
+        return list(one)
+    if isinstance(one, dict):
+        return list(one.values())
+    if (type(one).__module__ or "").partition(".")[0] in ("torch", "numpy", "transformers"):
+        return []
+    code = getattr(one, "__code__", None)
+    if isinstance(code, CodeType) and not (one.__module__ or "").startswith("torch"):
+        cells = [cell.cell_contents for cell in one.__closure__ or () if _is_filled(cell)]
+        names = [n for n in _names_in(code) if n in one.__globals__]
+        used = [one.__globals__[name] for name in names]
+        used = [one for one in used if isinstance(one, nn.Module | Tensor) or callable(one)]
+        owner = [one.__self__] if hasattr(one, "__self__") else []
+        return [*owner, *cells, *(one.__defaults__ or ()), *used]
+    if hasattr(one, "__func__"):
+        return [one.__self__, one.__func__]
+    own = list(vars(one).values()) if hasattr(one, "__dict__") and not isinstance(one, type) else []
+    return [*own, type(one).__call__] if callable(one) and own else own
+
+
+def _names_in(code: CodeType) -> list[str]:
+    inner = [
+        name for const in code.co_consts if isinstance(const, CodeType) for name in _names_in(const)
+    ]
+    return [*code.co_names, *inner]
+
+
+def _is_filled(cell: Any) -> bool:
+    try:
+        return cell.cell_contents is not None
+    except ValueError:
+        return False

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from viz_encoder.audit.measure.gradients import NoGradient, leaf_of
 from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.measure.subject import Subject
+from viz_encoder.audit.measure.watch import hooked
 
 MOST_MODULES, MOST_TOKENS = 200, 32
 
@@ -79,16 +80,9 @@ def watched(subject: Subject, case: Case) -> Iterator[list[SeenModule]]:
             if not any(one.name == name for one in seen):
                 seen.append(SeenModule(name, module, given, made))
 
-    hooks = [
-        one.register_forward_hook(note, with_kwargs=True)
-        for one in subject.whole.modules()
-        if id(one) in names and one is not subject.whole.parts
-    ]
-    try:
+    every = [one for one in subject.whole.modules() if id(one) in names]
+    with hooked([one for one in every if one is not subject.whole.parts], note):
         yield seen
-    finally:
-        for hook in hooks:
-            hook.remove()
 
 
 def name_in(whole: str) -> str:
@@ -187,18 +181,11 @@ def output_with(
         again = [other if one is own else one for one in values]
         return tuple(again[: len(args)]), dict(zip(kwargs, again[len(args) :], strict=True))
 
-    def note(module: nn.Module, args: Any, out: Any) -> None:
+    def note(module: nn.Module, args: Any, kwargs: Any, out: Any) -> None:
         made = tokens_in((out,), case)
         if made is not None:
             outs.append(made)
 
-    hooks = [
-        part.register_forward_pre_hook(give, with_kwargs=True),
-        part.register_forward_hook(note),
-    ]
-    try:
+    with hooked([part], give, before=True), hooked([part], note):
         subject.run(case)
-    finally:
-        for hook in hooks:
-            hook.remove()
     return outs[0] if outs else None

@@ -1,16 +1,15 @@
 """How much each token's row has to do with the vector that is pooled, and by which softmax."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
 
 from viz_encoder.audit.measure.setting import Case
 from viz_encoder.audit.measure.subject import Subject
+from viz_encoder.audit.measure.watch import Softmaxes, hooked
 from viz_encoder.model.masks import Valid
 
 PoolCall = Callable[[Tensor, Tensor], Tensor]
@@ -67,7 +66,7 @@ def _rows_seen(subject: Subject, case: Case) -> tuple[list[Tensor], Tensor]:
     """For a model that pools: its modules' outputs with one row per token, and its output."""
     seen: list[Tensor] = []
 
-    def note(module: nn.Module, args: object, out: object) -> object:
+    def note(module: nn.Module, args: object, kwargs: object, out: object) -> object:
         # Attention may return its weights, too: (rows, weights).
         rows, *others = out if isinstance(out, tuple) and out else (out,)
         if not isinstance(rows, Tensor) or rows.ndim != 3 or rows.shape[:2] != case.valid.shape:
@@ -77,12 +76,8 @@ def _rows_seen(subject: Subject, case: Case) -> tuple[list[Tensor], Tensor]:
         seen.append(rows if rows.requires_grad else rows.detach().requires_grad_(True))
         return type(out)((seen[-1], *others)) if type(out) is tuple else seen[-1]
 
-    hooks = [part.register_forward_hook(note) for part in subject.whole.modules()]
-    try:
+    with hooked(subject.whole.modules(), note):
         return seen, subject.run(case, grad=True)
-    finally:
-        for hook in hooks:
-            hook.remove()
 
 
 def _amounts_of(rows: Tensor, vectors: Tensor) -> Amounts | None:
@@ -106,46 +101,19 @@ def _amounts(rows: Tensor, pooled: Tensor, sample: int) -> Float[Tensor, " token
     return sizes / sizes.max().clamp_min(1e-300)
 
 
-SOFTMAX = (torch.softmax, F.softmax, Tensor.softmax)
-
-
-class _Watch(TorchFunctionMode):
-    """Records each softmax, and the axis that it normalizes."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.seen: list[tuple[Tensor, int]] = []
-
-    def __torch_function__(
-        self,
-        func: Callable[..., Any],
-        types: Iterable[type],
-        args: tuple[Any, ...] = (),
-        kwargs: Mapping[str, Any] | None = None,
-    ) -> Any:
-        """Run it, and record it if it is a softmax."""
-        named = kwargs or {}
-        out = func(*args, **named)
-        dim = named.get("dim", args[1] if len(args) > 1 else None)
-        if func in SOFTMAX and isinstance(out, Tensor) and isinstance(dim, int):
-            self.seen.append((out.detach(), dim))
-        return out
-
-
 def pooling_weights(run: Callable[[], Any], valid: Valid) -> Float[Tensor, "batch token"] | None:
     """The largest weight of each token in a softmax over the tokens; None if there is none.
 
     No other axis holds the tokens, as queries would.
     """
-    watch = _Watch()
-    with watch:
-        run()
     n_samples, n_tokens = valid.shape
-    found = [
-        weights.movedim(dim, 1).flatten(2).amax(dim=2) if weights.ndim > 2 else weights
-        for weights, dim in watch.seen
-        if weights.shape[:1] == (n_samples,)
-        and weights.shape[dim] == n_tokens
-        and weights.shape.count(n_tokens) == 1
-    ]
-    return torch.stack(found).amax(dim=0) if found else None
+
+    def keep(out: Tensor, axis: int) -> Tensor | None:
+        is_one = len(out) == n_samples and out.shape[axis] == n_tokens
+        if not is_one or out.shape.count(n_tokens) != 1:
+            return None
+        return out.movedim(axis, 1).flatten(2).amax(dim=2) if out.ndim > 2 else out
+
+    with Softmaxes(keep) as seen:
+        run()
+    return torch.stack(seen.found).amax(dim=0) if seen.found else None

@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.overrides import TorchFunctionMode
 
+from viz_encoder.audit.measure.watch import Watch
 from viz_encoder.trace.attention_call import AttentionCall, batch_and_heads, own_copy
 from viz_encoder.trace.mixing import axes_of
 from viz_encoder.trace.torch_ops import SOFTMAX
@@ -17,7 +17,7 @@ KEPT = 4  # products before a softmax, of which one made its scores
 Factors = tuple[Tensor, Tensor]  # "… query d" and "… key d"
 
 
-class Products(TorchFunctionMode):
+class Products(Watch):
     """Notes, for each softmax over keys, its maps and the factors of the last product that fits."""
 
     def __init__(self) -> None:
@@ -25,11 +25,8 @@ class Products(TorchFunctionMode):
         self.found: list[tuple[Tensor, Factors]] = []
         self._last: deque[tuple[torch.Size, Factors]] = deque(maxlen=KEPT)
 
-    def __torch_function__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
-    ) -> Any:
+    def see(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
         """Note what it is given, and leave that as it is."""
-        out = func(*args, **(kwargs or {}))
         if func in PRODUCTS and len(args) == 2 and out.ndim > 2:
             self._last.append((out.shape, (args[0], args[1].mT)))
         elif func is torch.einsum and (factors := _of_einsum(args, out)) is not None:

@@ -3,49 +3,32 @@
 No recorded call holds such a map, because none of them meets values alone.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
-from torch.overrides import TorchFunctionMode
 
+from viz_encoder.audit.measure.changes import largest_of
 from viz_encoder.audit.measure.layer import LayerRun
 from viz_encoder.audit.measure.setting import Case
 from viz_encoder.audit.measure.subject import Subject
+from viz_encoder.audit.measure.watch import Softmaxes
 from viz_encoder.trace.attention_call import AttentionCall, from_maps
 from viz_encoder.trace.recorded_call import RecordedCall
-from viz_encoder.trace.torch_ops import SOFTMAX, over_last_axis
-
-
-class _Noted(TorchFunctionMode):
-    """While it is entered, keeps each map of a softmax over all tokens of each sample."""
-
-    def __init__(self, case: Case) -> None:
-        super().__init__()
-        self.n_samples, self.n_tokens = case.valid.shape
-        self.maps: list[Tensor] = []
-
-    def __torch_function__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
-    ) -> Any:
-        """Run it, and keep what it gives if that is a map."""
-        out = func(*args, **(kwargs or {}))
-        if func in SOFTMAX and over_last_axis(out, args, kwargs or {}) and self._is_map(out):
-            self.maps.append(out.detach().clone())
-        return out
-
-    def _is_map(self, out: Tensor) -> bool:
-        square = out.shape[-2:] == (self.n_tokens, self.n_tokens)
-        return square and out.ndim > 3 and len(out) == self.n_samples
 
 
 def softmaxes_of(subject: Subject, case: Case, *, grad: bool | None = None) -> list[LayerRun]:
     """Each softmax of a run over the tokens, as it was before anything is done to its weights."""
-    with _Noted(case) as noted:
-        subject.run(case, grad=grad)
     n_samples, n_tokens = case.valid.shape
-    calls = [from_maps(one.flatten(1, -3), None, None) for one in noted.maps]
+
+    def keep(out: Tensor, axis: int) -> Tensor | None:
+        square = out.shape[-2:] == (n_tokens, n_tokens) and axis == out.ndim - 1
+        return out.clone() if square and out.ndim > 3 and len(out) == n_samples else None
+
+    with Softmaxes(keep) as seen:
+        subject.run(case, grad=grad)
+    calls = [from_maps(one.flatten(1, -3), None, None) for one in seen.found]
     return [LayerRun("", one, n_samples, n_keys=n_tokens, by_hand=True) for one in calls]
 
 
@@ -120,5 +103,5 @@ def broken_rows(
     heads = broken.any(dim=2).any(dim=0)
     open_ = (judged & allowed.all(dim=-1))[:, None].expand_as(broken)[:, heads]
     hold = bool(open_.any()) and not bool((broken[:, heads] & open_).any())
-    sample, head, query = (int(n) for n in torch.unravel_index(apart.argmax(), apart.shape))
+    sample, head, query = largest_of(apart)
     return RowSums(sample, head, query, float(sums[sample, head, query]), hold)

@@ -1,25 +1,26 @@
 """Subject: the audited model, called in one way whatever it is, and left as it was found."""
 
-import functools
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from types import CodeType
 from typing import Any, Literal
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
 
 from viz_encoder.audit.measure.changes import with_content
 from viz_encoder.audit.measure.flex_masks import mapped
-from viz_encoder.audit.measure.held import HeldTensors, ModuleState, state_of
+from viz_encoder.audit.measure.held import (
+    HeldTensors,
+    ModuleState,
+    modules_of,
+    state_of,
+    tensors_of,
+)
 from viz_encoder.audit.measure.output_axes import ReadOutput, as_it_is
 from viz_encoder.audit.measure.setting import Case, ModelFault
 
 FLATTER = 0.05
 FixedKeys = Literal["router", "memory", "unknown"]  # of a softmax over as many keys at any length
-DEPTH = 4  # how far a model's functions are followed in search of its modules
 
 
 class Whole(nn.Module):
@@ -162,110 +163,3 @@ def _floats_in(out: Any) -> list[Tensor]:
 def rows_of_embedding(whole: nn.Module) -> int:
     """The rows of its first table of tokens, which is how many ids it knows; 0 without one."""
     return next((m.num_embeddings for m in whole.modules() if isinstance(m, nn.Embedding)), 0)
-
-
-def modules_of(call: Any) -> list[nn.Module]:
-    """The modules that a callable leads to: itself, its closure, its object, its globals."""
-    found: dict[int, Any] = {}
-    _follow(call, DEPTH, found, set())
-    return [one for one in found.values() if isinstance(one, nn.Module)]
-
-
-def tensors_of(call: Any) -> list[Tensor]:
-    """The tensors that it leads to in the same way, and those that its modules' code does."""
-    found: dict[int, Any] = {}
-    seen: set[int] = set()
-    _follow(call, DEPTH, found, seen)
-    for module in [one for one in found.values() if isinstance(one, nn.Module)]:
-        for kind in {type(one) for one in module.modules()}:
-            if not issubclass(kind, torch.jit.ScriptModule):  # whose code is not Python's
-                _follow(kind.forward, DEPTH, found, seen)
-    return [one for one in found.values() if isinstance(one, Tensor)]
-
-
-def _follow(one: Any, depth: int, found: dict[int, Any], seen: set[int]) -> None:
-    if depth < 0 or id(one) in seen:
-        return
-    seen.add(id(one))
-    if isinstance(one, nn.Module | Tensor):
-        found[id(one)] = one
-        return
-    for inner in _within(one):
-        _follow(inner, depth - 1, found, seen)
-
-
-def _within(one: Any) -> list[Any]:
-    if isinstance(one, functools.partial):
-        return [one.func, *one.args, *one.keywords.values()]
-    if isinstance(one, list | tuple):
-        return list(one)
-    if isinstance(one, dict):
-        return list(one.values())
-    if (type(one).__module__ or "").partition(".")[0] in ("torch", "numpy", "transformers"):
-        return []
-    code = getattr(one, "__code__", None)
-    if isinstance(code, CodeType) and not (one.__module__ or "").startswith("torch"):
-        cells = [cell.cell_contents for cell in one.__closure__ or () if _is_filled(cell)]
-        names = [n for n in _names_in(code) if n in one.__globals__]
-        used = [one.__globals__[name] for name in names]
-        used = [one for one in used if isinstance(one, nn.Module | Tensor) or callable(one)]
-        owner = [one.__self__] if hasattr(one, "__self__") else []
-        return [*owner, *cells, *(one.__defaults__ or ()), *used]
-    if hasattr(one, "__func__"):
-        return [one.__self__, one.__func__]
-    own = list(vars(one).values()) if hasattr(one, "__dict__") and not isinstance(one, type) else []
-    return [*own, type(one).__call__] if callable(one) and own else own
-
-
-def _names_in(code: CodeType) -> list[str]:
-    inner = [
-        name for const in code.co_consts if isinstance(const, CodeType) for name in _names_in(const)
-    ]
-    return [*code.co_names, *inner]
-
-
-def _is_filled(cell: Any) -> bool:
-    try:
-        return cell.cell_contents is not None
-    except ValueError:
-        return False
-
-
-class NoDropout(TorchFunctionMode):
-    """Training mode without its randomness: every dropout passes all on."""
-
-    def __torch_function__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
-    ) -> Any:
-        """Leave dropout out; run anything else as it is."""
-        kwargs = dict(kwargs or {})
-        if func in (F.dropout, torch.dropout, F.alpha_dropout, F.dropout1d):
-            return args[0] if args else kwargs["input"]
-        if func is F.scaled_dot_product_attention:
-            args = (*args[:4], 0.0, *args[5:]) if len(args) > 4 else args
-            kwargs = {**kwargs, "dropout_p": 0.0} if "dropout_p" in kwargs else kwargs
-        return func(*args, **kwargs)
-
-
-@contextmanager
-def without_dropout(whole: nn.Module) -> Iterator[None]:
-    """Every rate of dropout is 0 for a while, those of modules and those in their code."""
-    held = [
-        (module, name, value)
-        for module in whole.modules()
-        for name, value in vars(module).items()
-        if "drop" in name.lower() and isinstance(value, float) and value > 0
-    ]
-    held += [
-        (module, "p", module.p)
-        for module in whole.modules()
-        if isinstance(module, nn.modules.dropout._DropoutNd)
-    ]
-    try:
-        for module, name, _ in held:
-            setattr(module, name, 0.0)
-        with NoDropout():
-            yield
-    finally:
-        for module, name, value in held:
-            setattr(module, name, value)
