@@ -16,6 +16,11 @@ from viz_encoder.errors import InputError
 from viz_encoder.model import Encoder
 
 MakeMask = Callable[..., Any]  # of valid, or of valid and x
+OF_TORCH = {  # the keywords of its mask of padding, and of its other one
+    nn.TransformerEncoder: ("src_key_padding_mask", "mask"),
+    nn.TransformerEncoderLayer: ("src_key_padding_mask", "src_mask"),
+    nn.MultiheadAttention: ("key_padding_mask", "attn_mask"),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,12 +42,8 @@ class Adapted:
 def adapt(model: Any, intent: Any, make_mask: MakeMask | None) -> Adapted:
     """How to call a model: known modules by their own keywords, others as model(x, passed)."""
     only = intent if callable(intent) else None
-    if isinstance(model, nn.TransformerEncoder):
-        return transformer_encoder(model, only, make_mask)
-    if isinstance(model, nn.MultiheadAttention):
-        return multihead_attention(model, only, make_mask)
-    if isinstance(model, nn.TransformerEncoderLayer):
-        return transformer_layer(model, only, make_mask)
+    if isinstance(model, tuple(OF_TORCH)):
+        return of_torch(model, only, make_mask)
     encoder = model.model if isinstance(model, LoadedEncoder) else model
     if isinstance(encoder, Encoder):
         return our_encoder(encoder, make_mask)
@@ -64,71 +65,42 @@ def _first_intent(intent: Any) -> MakeMask:
     return lambda valid, x: [one(*given_to(one, valid, x)) for one in intent]
 
 
-def transformer_encoder(
-    module: nn.TransformerEncoder, intent: Intent | None, make_mask: MakeMask | None = None
-) -> Adapted:
-    """nn.TransformerEncoder, by src_key_padding_mask (True = ignored) and mask (True = ignored).
+def of_torch(module: Any, intent: Intent | None, make_mask: MakeMask | None) -> Adapted:
+    """Attention of torch.nn, by its two masks (True = ignored); attention alone as self-attention.
 
-    A mask of your own code may be a dict of keywords, or a tensor: (batch, token) goes to
-    src_key_padding_mask, any other to mask.
+    A mask of your own code may be a dict of keywords, or a tensor: (batch, token) goes to the mask
+    of padding, any other to the other one. Attention alone runs with need_weights=False; =True
+    must agree.
     """
-    first: Any = module.layers[0]
-    names = ("src_key_padding_mask", "mask")
-    return _of_torch(module, first.self_attn, len(module.layers), names, intent, make_mask)
+    if intent is None and make_mask is None:
+        raise InputError("With one intent per layer, give make_mask=: what your code passes.")
+    alone = isinstance(module, nn.MultiheadAttention)
+    layers = module.layers if isinstance(module, nn.TransformerEncoder) else [module]
+    attention = module if alone else layers[0].self_attn
+    names = next(names for kind, names in OF_TORCH.items() if isinstance(module, kind))
+    first, name = attention.batch_first, type(module).__name__
 
-
-def transformer_layer(
-    module: nn.TransformerEncoderLayer, intent: Intent | None, make_mask: MakeMask | None = None
-) -> Adapted:
-    """nn.TransformerEncoderLayer, by src_key_padding_mask and src_mask (True = ignored)."""
-    names = ("src_key_padding_mask", "src_mask")
-    return _of_torch(module, module.self_attn, 1, names, intent, make_mask)
-
-
-def _of_torch(
-    module: nn.Module,
-    attention: nn.MultiheadAttention,
-    n_layers: int,
-    names: tuple[str, str],
-    intent: Intent | None,
-    make_mask: MakeMask | None,
-) -> Adapted:
-    first = attention.batch_first
-
-    def run(x: Tensor, passed: Any) -> Tensor:
-        given = _keywords(passed, x, names)
-        out = module(x if first else x.transpose(0, 1), **given)
-        return out if first else out.transpose(0, 1)
-
-    make = make_mask or _for_torch(_needed(intent, make_mask), attention.num_heads, names)
-    note = _note(f"nn.{type(module).__name__}", names, make_mask)
-    return Adapted(run, make, module, attention.embed_dim, n_layers, notes=note)
-
-
-def multihead_attention(
-    module: nn.MultiheadAttention, intent: Intent | None, make_mask: MakeMask | None = None
-) -> Adapted:
-    """nn.MultiheadAttention as self-attention, with need_weights=False; =True must agree."""
-    names = ("key_padding_mask", "attn_mask")
-
-    def with_weights(wanted: bool) -> Callable[[Tensor, Any], Tensor]:
+    def call(**more: bool) -> Callable[[Tensor, Any], Tensor]:
         def run(x: Tensor, passed: Any) -> Tensor:
-            given = {"need_weights": wanted, **_keywords(passed, x, names)}
-            x = x if module.batch_first else x.transpose(0, 1)
-            out = module(x, x, x, **given)[0]
-            return out if module.batch_first else out.transpose(0, 1)
+            given = more | _keywords(passed, x, names)
+            x = x if first else x.transpose(0, 1)
+            out = module(x, x, x, **given)[0] if alone else module(x, **given)
+            return out if first else out.transpose(0, 1)
 
         return run
 
-    make = make_mask or _for_torch(_needed(intent, make_mask), module.num_heads, names)
+    note = (
+        f"Your own mask code: the intent was passed to nn.{name} as {names[0]}= and {names[1]}= "
+        "(True = ignored). Give make_mask= to audit what your code passes."
+    )
     return Adapted(
-        with_weights(False),
-        make,
+        call(need_weights=False) if alone else call(),
+        make_mask or _for_torch(intent or (lambda valid: valid), attention.num_heads, names),
         module,
-        module.embed_dim,
-        1,
-        variants={"need_weights=True": with_weights(True)},
-        notes=_note("nn.MultiheadAttention", names, make_mask),
+        attention.embed_dim,
+        len(layers),
+        variants={"need_weights=True": call(need_weights=True)} if alone else {},
+        notes=() if make_mask else (note,),
     )
 
 
@@ -203,21 +175,6 @@ def transformers_model(module: nn.Module, make_mask: MakeMask | None = None) -> 
 def _embedding(module: nn.Module) -> Any:
     """Its table of tokens, which may be narrower than its layers, as in ALBERT."""
     return getattr(module, "get_input_embeddings", lambda: None)()
-
-
-def _needed(intent: Intent | None, make_mask: MakeMask | None) -> Intent:
-    if intent is None and make_mask is None:
-        raise InputError("With one intent per layer, give make_mask=: what your code passes.")
-    return intent or (lambda valid: valid)
-
-
-def _note(name: str, names: tuple[str, str], make_mask: MakeMask | None) -> tuple[str, ...]:
-    if make_mask is not None:
-        return ()
-    return (
-        f"Your own mask code: the intent was passed to {name} as {names[0]}= and {names[1]}= "
-        "(True = ignored). Give make_mask= to audit what your code passes.",
-    )
 
 
 def _keywords(passed: Any, x: Tensor, names: tuple[str, str]) -> dict[str, Any]:

@@ -205,16 +205,13 @@ def _require_as_many_as_seen(context: AuditContext, asked: int | None) -> None:
     """
     n_intents = len(context.setting.intents)
     with suppress(ModelFault):
-        if asked is not None and (seen := len(context.maps.layers)) > asked:
+        seen = len(context.maps.layers)
+        if asked is not None and seen > asked:
             raise InputError(
                 f"n_layers is {asked}, but {seen} attention layers were seen; leave n_layers out, "
                 f"or give at least {seen}."
             )
-    if n_intents == 1 or context.given_layers is not None:
-        return
-    with suppress(ModelFault):
-        seen = len(context.maps.layers)
-        if seen and seen != n_intents:
+        if seen and n_intents not in (1, seen) and context.given_layers is None:
             raise InputError(
                 f"{n_intents} intents are given, but {seen} attention layers were seen; give "
                 f"1, or one per layer, or say n_layers={n_intents} if not every layer can be "

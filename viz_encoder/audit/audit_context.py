@@ -313,7 +313,7 @@ class AuditContext:
         if self.subject.dtype not in (torch.float16, torch.bfloat16):
             return 0.0
         x = self.base.x
-        case = self.setting.with_x(self.base, x.float() if x.is_floating_point() else x)
+        case = replace(self.base, x=x.float() if x.is_floating_point() else x)
         with suppress(ModelFault), self.subject.weights(lambda weight: weight.float()):
             apart = gap(self.subject.run(case), self.out, self.base.valid)
             return apart.amount if math.isfinite(apart.amount) else 0.0

@@ -1,10 +1,12 @@
 """FurtherBatches: other lengths, in another order, that a cause must explain as well."""
 
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
 import torch
+from torch import Tensor
 
 from viz_encoder.audit.measure.setting import Case, ModelFault, Setting
 from viz_encoder.errors import InputError
@@ -24,13 +26,7 @@ class FurtherBatches:
         """Other lengths in another order, padded on either side, which tell causes apart."""
         valid = torch.arange(OTHER_LENGTH) < torch.tensor(OTHER_COUNTS)[:, None]
         sides = [valid.flip(1), valid] if self.setting.left else [valid, valid.flip(1)]
-        found: list[Case] = []
-        if self.setting.fixed:
-            return ()
-        for one in sides if self.setting.pads else [torch.ones_like(valid)]:
-            with suppress(ModelFault, InputError):
-                found.append(self.setting.case(one))
-        return tuple(found)
+        return self._made(sides if self.setting.pads else [torch.ones_like(valid)])
 
     def further(self, case: Case) -> tuple[Case, ...]:
         """The batches that a cause of what is wrong in this one has to explain as well.
@@ -47,22 +43,25 @@ class FurtherBatches:
 
     def _without_padding(self, case: Case) -> tuple[Case, ...]:
         """Other batches without padding, as large as this one; of one sample, if it has one."""
-        found: list[Case] = []
-        for length in (OTHER_LENGTH, *OTHER_COUNTS[:1]):
-            with suppress(ModelFault, InputError):
-                whole = torch.ones(len(case.valid), length, dtype=torch.bool)
-                found.append(self.setting.case(whole))
-        return tuple(found)
+        lengths = OTHER_LENGTH, OTHER_COUNTS[0]
+        return self._made(torch.ones(len(case.valid), n, dtype=torch.bool) for n in lengths)
 
     def as_long_as(self, case: Case) -> tuple[Case, ...]:
         """Batches of this length and the next with other numbers of tokens, in another order."""
-        found: list[Case] = []
+        found = []
         for length in (case.valid.shape[1], case.valid.shape[1] + 1):
             counts = torch.tensor(OTHER_COUNTS) * length // OTHER_LENGTH
             valid = torch.arange(length) < counts.clamp(min=1)[:, None]
             valid = valid.flip(1) if _begins_padded(case) else valid
+            found.append(valid if case.padded else torch.ones_like(valid))
+        return self._made(found)
+
+    def _made(self, valids: Iterable[Tensor]) -> tuple[Case, ...]:
+        """Those that can be made; of one batch alone there are no others."""
+        found: list[Case] = []
+        for one in () if self.setting.fixed else valids:
             with suppress(ModelFault, InputError):
-                found.append(self.setting.case(valid if case.padded else torch.ones_like(valid)))
+                found.append(self.setting.case(one))
         return tuple(found)
 
 

@@ -8,6 +8,7 @@ token counts as never read only if no input, no other place and no flat softmax 
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -19,7 +20,7 @@ from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.measure.changes import content_of, with_content
 from viz_encoder.audit.measure.flex_masks import mapped
 from viz_encoder.audit.measure.gradients import Gradients
-from viz_encoder.audit.measure.pooled_rows import Amounts, pooled_rows, read_rows
+from viz_encoder.audit.measure.pooled_rows import Amounts, pooled_rows
 from viz_encoder.audit.measure.setting import GRADIENT, Case
 from viz_encoder.audit.measure.token_axis import by_token, from_tokens, has_tokens
 from viz_encoder.audit.report import Check, fails
@@ -140,7 +141,8 @@ def rows_never_pooled(context: AuditContext, case: Case, wanted: TokenFlags) -> 
     # Inside a model these may be scores, and the softmax of a single score has no gradient.
     several = (wanted.sum(dim=1, keepdim=True) > 1) | (pooled is not None)
     wanted = wanted & case.valid & several
-    return _never_read(context, case, wanted, lambda one: read_rows(context.subject, one, pooled))
+    read = partial(pooled_rows, context.subject, pooled=pooled, beside=True)
+    return _never_read(context, case, wanted, read)
 
 
 def takes_one_row(context: AuditContext, case: Case, wanted: TokenFlags) -> bool:
@@ -187,7 +189,7 @@ def _tokens_never_read(context: AuditContext, case: Case) -> TokenFlags:
 
 def _own_of(found: Gradients) -> Amounts:
     """Each sample's gradients by its own tokens, relative to the largest."""
-    own = torch.stack([found.values[n, sample] for n, (sample, _) in enumerate(found.rows)])
+    own = _own(found, found.values)
     return own / own.amax(dim=1, keepdim=True).clamp_min(1e-300)
 
 

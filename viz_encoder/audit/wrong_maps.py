@@ -2,7 +2,6 @@
 
 from contextlib import suppress
 
-import torch
 from torch import Tensor
 
 from viz_encoder.audit.audit_context import AuditContext
@@ -122,7 +121,7 @@ def _leaking(context: AuditContext, case: Case, maps: Maps, leaks: list[Tensor])
     first = bad[0][0]
     worst = largest_of(leaks[number])
     sample, head, query = worst
-    key = _leaking_key(context, case, maps.layers[number], number, worst)
+    key = maps.layers[number].worst_key(context.intent(case, number), worst, leaks=True)
     amount = float(leaks[number][worst])
     n_maps = sum(leak.shape[1] for leak in leaks)
     text = (
@@ -138,16 +137,6 @@ def _leaking(context: AuditContext, case: Case, maps: Maps, leaks: list[Tensor])
     answer = fails(text, layer=number, head=head, sample=sample, query=query, key=key)
     answer = answer.but(amount=amount, pictures=pictures)
     return suggest_reading_ids(context, answer.because(diagnosis))
-
-
-def _leaking_key(
-    context: AuditContext, case: Case, layer: LayerRun, number: int, row: tuple[int, ...]
-) -> int:
-    """The forbidden key with the largest weight in that row (sample, head, query)."""
-    sample, head, query = row
-    weights = layer.weights(slice(query, query + 1))[sample, head, 0].abs()
-    allowed = context.intent(case, number)[sample, query]
-    return int(weights.nan_to_num(0.0, torch.inf).masked_fill(allowed, 0.0).argmax())
 
 
 def _kind(case: Case, sample: int, key: int) -> str:
@@ -170,9 +159,7 @@ def _only(bad: list[tuple[int, int]], leaks: list[Tensor]) -> str:
 
 def _losing(context: AuditContext, case: Case, number: int, layer: LayerRun, lost: Tensor) -> Check:
     sample, head, query = (int(n) for n in lost.nonzero()[0])
-    opened = layer.opened(slice(query, query + 1))[sample]
-    closed = context.intent(case, number)[sample, query] & ~opened[min(head, len(opened) - 1), 0]
-    key = int(closed.nonzero()[0])
+    key = layer.worst_key(context.intent(case, number), (sample, head, query), leaks=False)
     text = (
         f"Layer {number} head {head}, sample {sample}: token {query} never looks at token {key}, "
         f"which it may attend to; {int(lost.sum())} allowed pairs are closed."

@@ -7,6 +7,7 @@ and is not judged.
 
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 
 import torch
 from jaxtyping import Float
@@ -117,7 +118,7 @@ def _equal_tokens(context: AuditContext, case: Case) -> tuple[Case, ...]:
     for one in (real[0], *other[:1]):
         x = from_tokens(one.expand_as(tokens).contiguous(), case.x)
         x = x.masked_fill(~case.valid, context.setting.pad_id) if ids else x
-        found.append(context.setting.with_x(case, x))
+        found.append(replace(case, x=x))
     return tuple(found)
 
 

@@ -10,6 +10,7 @@ from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import UNKNOWN, diagnose, either
 from viz_encoder.audit.diagnose.hypothesis import up_to_last
 from viz_encoder.audit.diagnose.padding_masks import MOST_STEPS
+from viz_encoder.audit.measure.changes import largest_of
 from viz_encoder.audit.measure.layer import LayerRun
 from viz_encoder.audit.measure.maps import named_once
 from viz_encoder.audit.measure.setting import MASS
@@ -49,13 +50,12 @@ def _fault(context: AuditContext, number: int, layer: LayerRun, allowed: Tensor)
     amount = float(seen.leak.max())
     leaks = amount > MASS
     if leaks:
-        row = torch.unravel_index(seen.leak.argmax(), seen.leak.shape)
+        row = largest_of(seen.leak)
     elif context.misses(seen.lost) and layer.sure:
-        row = seen.lost.nonzero()[0].unbind()
+        row = tuple(int(n) for n in seen.lost.nonzero()[0])
     else:
         return None
-    sample, head, query = (int(n) for n in row)
-    key = _key(layer, allowed, (sample, head, query), leaks)
+    (sample, head, query), key = row, layer.worst_key(allowed, row, leaks=leaks)
     text = f"never looks at memory {key}, which it may attend to"
     if leaks:
         text = f"gives {amount:.3g} of its attention to memory {key}, which it may not attend to"
@@ -77,17 +77,6 @@ def _has_even_padding(layer: LayerRun, valid: Tensor) -> bool:
         return False
     rows = layer.weights(slice(None)).nan_to_num(0.0).movedim(1, 2)[~valid]
     return bool((rows.amax(dim=-1) - rows.amin(dim=-1) < MASS).all())
-
-
-def _key(layer: LayerRun, allowed: Tensor, row: tuple[int, int, int], leaks: bool) -> int:
-    """The key of that row (sample, head, query) that has the worst of it."""
-    sample, head, query = row
-    one, may = slice(query, query + 1), allowed[sample, query]
-    if leaks:
-        weights = layer.weights(one)[sample, head, 0].nan_to_num(0.0)
-        return int(weights.masked_fill(may, 0.0).argmax())
-    opened = layer.opened(one)[sample]
-    return int((may & ~opened[min(head, len(opened) - 1), 0]).nonzero()[0])
 
 
 def _rows(context: AuditContext, allowed: Tensor) -> Bool[Tensor, "batch query"]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 
 from torch import Tensor
 
@@ -136,7 +137,7 @@ def _cast_fault(context: AuditContext, usual: Case, in_own: Tensor, cast: str) -
     """The answer for one batch, of which `in_own` is the output in the module's own dtype."""
     dtype, x = context.scope.dtype, usual.x
     assert dtype is not None
-    case = context.setting.with_x(usual, x.to(dtype)) if x.is_floating_point() else usual
+    case = replace(usual, x=x.to(dtype)) if x.is_floating_point() else usual
     with context.subject.weights(lambda weight: weight.to(dtype)):
         try:
             out = context.subject.run(case)

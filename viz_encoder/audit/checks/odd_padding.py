@@ -100,9 +100,7 @@ def poisoned_padding(context: AuditContext) -> Check:
         out = context.subject.run(case, x=x)
     except ModelFault as fault:
         return Check(Verdict.INFO, f"NaN in padded inputs is refused: {fault}.")
-    bad = ~out.isfinite().flatten(out.ndim - 1).all(dim=-1)
-    real = bad & case.valid if bad.shape == case.valid.shape else bad
-    if bool(real.any()):
+    if first_nonfinite(out, case) is not None:
         text = "NaN or inf in padded inputs reaches real rows: a weight of 0 does not stop it."
         return Check(Verdict.INFO, text, cure="x.masked_fill(~valid[..., None], 0.0)")
     return passes("NaN in padded inputs stays in the padding.")

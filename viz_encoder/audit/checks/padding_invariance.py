@@ -1,6 +1,7 @@
 """Whether a sample is the same alone as with padding in a batch."""
 
 from contextlib import suppress
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -86,7 +87,7 @@ def _of_other_inputs(context: AuditContext) -> Check | None:
     for number in range(1, OTHER_INPUTS + 1):
         with suppress(ModelFault):
             case = context.setting.case(context.base.valid, seed=context.setting.seed + number)
-            turned = context.setting.with_x(case, -case.x)
+            turned = replace(case, x=-case.x)
             for one in (case, turned) if case.x.is_floating_point() else (case,):
                 found = find_fault(context, one, context.subject.run(one))
                 if found is not None and found.verdict is Verdict.FAIL:

@@ -148,6 +148,18 @@ class LayerRun:
         low = self._of_each(low.expand(-1, self.shape[1], n_rows, self.ran.shape[3]))
         return low[..., self._tokens] & (self.weights(rows).nan_to_num(1.0) <= least)
 
+    def worst_key(
+        self, allowed: Bool[Tensor, "batch query key"], row: tuple[int, ...], *, leaks: bool
+    ) -> int:
+        """Of a row (sample, head, query) the forbidden key with the most, or the first lost one."""
+        sample, head, query = row
+        one, may = slice(query, query + 1), allowed[sample, query]
+        if leaks:
+            weights = self.weights(one)[sample, head, 0].abs()
+            return int(weights.nan_to_num(0.0, torch.inf).masked_fill(may, 0.0).argmax())
+        opened = self.opened(one)[sample]
+        return int((may & ~opened[min(head, len(opened) - 1), 0]).nonzero()[0])
+
     def judged(
         self, allowed: Bool[Tensor, "batch query key"], valid: Bool[Tensor, "batch query"]
     ) -> RowFaults:

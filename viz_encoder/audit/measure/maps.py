@@ -84,21 +84,18 @@ def n_calls(maps: Maps) -> int:
     return len(maps.layers) + len(maps.cross) + len(maps.left_out)
 
 
-def maps_of(
-    subject: Subject, case: Case, *, grad: bool | None = None, x: Tensor | None = None
-) -> Maps:
+def maps_of(subject: Subject, case: Case, *, grad: bool | None = None) -> Maps:
     """Run the model and read its maps; what cannot be read is left out, and said.
 
     It runs once, and a few times more if its calls are not of whole samples in order, or where
     `subject.reorders` says that it puts tokens or samples in another order. Where its maps are
     `bare`, they are its softmaxes.
     """
-    given = case if x is None else replace(case, x=x)
     if subject.bare:
-        return Maps(tuple(softmaxes_of(subject, given, grad=grad)), grad=grad)
+        return Maps(tuple(softmaxes_of(subject, case, grad=grad)), grad=grad)
     try:
         with record(subject.whole, hidden=False, eager=True) as recording:
-            subject.run(given, grad=grad)
+            subject.run(case, grad=grad)
         if not recording.calls:
             recording.trace()
         if recording._fault is not None:
@@ -106,17 +103,17 @@ def maps_of(
     except TraceError as fault:
         return Maps((), _why_none(str(fault)))
     except ModelFault as fault:
-        subject.run(given, grad=grad)  # raises it again, if it is not the watching's
+        subject.run(case, grad=grad)  # raises it again, if it is not the watching's
         return Maps((), f"while being recorded, the model raised {fault}.")
     ran, kinds = attended(recording), subject.fixed_keys
     kinds |= memories(ran, case.valid.shape[1])
     numbered = {n: one for n, one in enumerate(ran) if n not in kinds}
     aside = [(kinds[n], one) for n, one in enumerate(ran) if n in kinds]
     calls = [*numbered.values()]
-    layers = _layers(subject, given, numbered, lambda one: subject.run(one, grad=grad))
+    layers = _layers(subject, case, numbered, lambda one: subject.run(one, grad=grad))
     odd = [_is_odd(call, layer, case) for call, layer in zip(calls, layers, strict=True)]
     if subject.reorders or any(odd):
-        joined = as_layers(subject, given, calls, lambda one: subject.run(one, grad=grad))
+        joined = as_layers(subject, case, calls, lambda one: subject.run(one, grad=grad))
         if joined is None and any(is_single(call, case) for call in calls):
             return Maps((), UNASSIGNED)
         if joined is not None:

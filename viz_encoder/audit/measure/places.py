@@ -8,7 +8,6 @@ stand in another order. So tokens are changed: for each binary digit of their nu
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -18,6 +17,7 @@ from viz_encoder.audit.measure.changes import with_changed
 from viz_encoder.audit.measure.fixed_keys import attended
 from viz_encoder.audit.measure.products import Products
 from viz_encoder.audit.measure.setting import Case, ModelFault
+from viz_encoder.audit.measure.slots import with_parts
 from viz_encoder.audit.measure.subject import Subject
 from viz_encoder.errors import TraceError
 from viz_encoder.trace import record
@@ -148,15 +148,12 @@ def in_rows(ran: AttentionCall, n_tokens: int) -> AttentionCall:
     if not ran.folded or n_heads == 1 or n_queries >= n_tokens:
         return ran
 
-    def moved(part: Tensor | None) -> Tensor | None:
-        if part is None:
-            return None
+    def moved(part: Tensor) -> Tensor:
         whole = part.repeat_interleave(n_heads // part.shape[1], dim=1)
         return whole.expand(n_rows, *whole.shape[1:]).flatten(0, 1)[:, None]
 
     names = ("q", "k", "v", "mask", "bias", "maps", "signature", "sink")
-    parts: dict[str, Any] = {name: moved(getattr(ran, name)) for name in names}
-    return ran._replace(**parts)
+    return with_parts(ran, names, moved)
 
 
 def _halves(count: int, device: torch.device) -> Iterator[Bool[Tensor, " number"]]:

@@ -16,25 +16,15 @@ PoolCall = Callable[[Tensor, Tensor], Tensor]
 Amounts = Float[Tensor, "batch token"]
 
 
-def pooled_rows(subject: Subject, case: Case, pooled: PoolCall | None) -> Amounts | None:
+def pooled_rows(
+    subject: Subject, case: Case, pooled: PoolCall | None, *, beside: bool = False
+) -> Amounts | None:
     """The gradient of each sample's vector by the rows that are pooled; None if none are known.
 
-    Without `pooled` the model's own output is the vector.
+    Without `pooled` the model's own output is the vector. `beside`: the largest of it and that by
+    the rows beside those: queries, keys and values are all made of the tokens, and a vector may
+    read only some of each.
     """
-    return _of_all(subject, case, pooled, beside=False)
-
-
-def read_rows(subject: Subject, case: Case, pooled: PoolCall | None) -> Amounts | None:
-    """The same, with the largest of the rows beside those.
-
-    Queries, keys and values are all made of the tokens, and a vector may read only some of each.
-    """
-    return _of_all(subject, case, pooled, beside=True)
-
-
-def _of_all(
-    subject: Subject, case: Case, pooled: PoolCall | None, *, beside: bool
-) -> Amounts | None:
     with torch.enable_grad():
         if pooled is None:
             seen, vectors = _rows_seen(subject, case)

@@ -5,7 +5,7 @@ of the samples differ, so that no sample's mask fits another.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -200,10 +200,6 @@ class Setting:
                 "such as ends of documents or pictures: "
                 "inputs=viz_encoder.audit.AuditInputs(make=lambda seed, batch, length: …)."
             )
-
-    def with_x(self, case: Case, x: Tensor) -> Case:
-        """Replace the inputs of a case."""
-        return replace(case, x=x)
 
     def alone(self, case: Case, sample: int) -> Case | None:
         """One sample without its padding; None if its tokens are not contiguous."""

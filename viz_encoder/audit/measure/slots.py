@@ -1,6 +1,7 @@
 """Slots: keys of an attention call that hold no token, such as a sink's or a block's filling."""
 
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Bool
@@ -163,23 +164,24 @@ def _with_queries(ran: AttentionCall, first: int, n_tokens: int) -> AttentionCal
     """Without the queries that are slots, where there are such."""
     if ran.shape[2] == n_tokens:
         return ran
-    rows = slice(first, first + n_tokens)
-    return ran._replace(
-        q=ran.q[:, :, rows],
-        mask=None if ran.mask is None else rows_of(ran.mask, rows),
-        bias=None if ran.bias is None else rows_of(ran.bias, rows),
-        maps=None if ran.maps is None else rows_of(ran.maps, rows),
-        sink=None if ran.sink is None else ran.sink[:, :, rows],
-        signature=None,
-    )
+    rows, names = slice(first, first + n_tokens), ("q", "mask", "bias", "maps", "sink")
+    return with_parts(ran, names, lambda part: rows_of(part, rows))._replace(signature=None)
 
 
 def _with_keys(ran: AttentionCall, place: slice) -> AttentionCall:
-    k, v = (x[:, :, place] if x.shape[2] == ran.shape[3] else x for x in (ran.k, ran.v))
-    masks = None if ran.mask is None else keys_of(ran.mask, place)
-    bias = None if ran.bias is None else keys_of(ran.bias, place)
-    maps = None if ran.maps is None else keys_of(ran.maps, place)
-    return ran._replace(k=k, v=v, mask=masks, bias=bias, maps=maps)
+    n_keys = ran.shape[3]
+    ran = with_parts(ran, ("mask", "bias", "maps"), lambda part: keys_of(part, place))
+    cut = lambda part: part[:, :, place] if part.shape[2] == n_keys else part  # noqa: E731
+    return with_parts(ran, ("k", "v"), cut)
+
+
+def with_parts(
+    ran: AttentionCall, names: Iterable[str], change: Callable[[Tensor], Tensor]
+) -> AttentionCall:
+    """The call with those of its tensors changed that it has."""
+    held = {name: part for name in names if (part := getattr(ran, name)) is not None}
+    changed: dict[str, Any] = {name: change(part) for name, part in held.items()}
+    return ran._replace(**changed)
 
 
 def rows_of(part: Tensor, rows: slice) -> Tensor:

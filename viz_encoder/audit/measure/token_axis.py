@@ -14,7 +14,7 @@ PREFIXES = (0, 1, 2, 5)  # none, [CLS], one for distillation beside it, four reg
 
 def has_tokens(x: Tensor, n_tokens: int) -> bool:
     """Whether each token can be told from the others in x."""
-    return _is_sequence(x, n_tokens) or patch_size(x, n_tokens) is not None
+    return can_be_cut(x, n_tokens) or patch_size(x, n_tokens) is not None
 
 
 def may_have(x: Tensor, n_tokens: int) -> bool:
@@ -24,7 +24,7 @@ def may_have(x: Tensor, n_tokens: int) -> bool:
 
 def can_be_cut(x: Tensor, n_tokens: int) -> bool:
     """Whether some of the tokens are an input too: of a picture only all of them are."""
-    return _is_sequence(x, n_tokens)
+    return x.ndim >= 2 and x.shape[1] == n_tokens
 
 
 def patch_size(x: Tensor, n_tokens: int) -> int | None:
@@ -32,7 +32,7 @@ def patch_size(x: Tensor, n_tokens: int) -> int | None:
 
     A picture is (batch, channel, height, width), and has as many patches as there are tokens.
     """
-    if x.ndim != 4 or _is_sequence(x, n_tokens):
+    if x.ndim != 4 or can_be_cut(x, n_tokens):
         return None
     height, width = x.shape[2:]
     side = math.isqrt(height * width // n_tokens)
@@ -58,7 +58,3 @@ def from_tokens(tokens: Float[Tensor, "batch token d"], like: Tensor) -> Tensor:
     n_samples, n_channels, height, width = like.shape
     cut = tokens.reshape(n_samples, height // side, width // side, n_channels, side, side)
     return cut.permute(0, 3, 1, 4, 2, 5).reshape(like.shape)
-
-
-def _is_sequence(x: Tensor, n_tokens: int) -> bool:
-    return x.ndim >= 2 and x.shape[1] == n_tokens
