@@ -29,12 +29,29 @@ def own_mask(valid):
     return valid
 
 
-class Attention(nn.Module):
-    """Two heads, a residual and nothing else; `spoil` may change scores, weights or the output."""
+def plain(q, k, v, keep, bias=None):
+    """Masked softmax in the open, which a recording sees."""
+    scores = q @ k.mT / math.sqrt(q.shape[-1])
+    scores = scores if bias is None else scores + bias
+    scores = scores if keep is None else scores.masked_fill(~keep, torch.finfo(q.dtype).min)
+    return scores.softmax(dim=-1) @ v
 
-    def __init__(self, d_model=8, n_heads=2):
+
+def unseen(q, k, v, keep, bias=None, banned=None):
+    """The same, with a softmax that no recording sees; `banned` in place of a forbidden score."""
+    scores = q @ k.mT / math.sqrt(q.shape[-1])
+    banned = torch.finfo(q.dtype).min if banned is None else banned
+    scores = scores.masked_fill(~keep, banned)
+    weights = (scores - scores.amax(dim=-1, keepdim=True)).exp()
+    return weights / weights.sum(dim=-1, keepdim=True) @ v
+
+
+class Attention(nn.Module):
+    """Two heads, a residual and nothing else; `attend` mixes values by q, k and the mask."""
+
+    def __init__(self, d_model=8, n_heads=2, attend=plain):
         super().__init__()
-        self.n_heads = n_heads
+        self.n_heads, self.attend = n_heads, attend
         self.qkv = nn.Linear(d_model, 3 * d_model)
         self.out = nn.Linear(d_model, d_model)
 
@@ -42,21 +59,16 @@ class Attention(nn.Module):
         n_samples, n_tokens, d_model = x.shape
         split = (n_samples, n_tokens, self.n_heads, -1)
         q, k, v = (part.view(split).transpose(1, 2) for part in self.qkv(x).chunk(3, -1))
-        scores = q @ k.mT / math.sqrt(q.shape[-1])
-        scores = scores if bias is None else scores + bias
-        if keep is not None:
-            keep = keep[:, None] if keep.ndim == 3 else keep
-            scores = scores.masked_fill(~keep, torch.finfo(scores.dtype).min)
-        weights = scores.softmax(dim=-1)
-        mixed = (weights @ v).transpose(1, 2).reshape(n_samples, n_tokens, d_model)
-        return x + self.out(mixed)
+        keep = keep[:, None] if keep is not None and keep.ndim == 3 else keep
+        mixed = self.attend(q, k, v, keep) if bias is None else self.attend(q, k, v, keep, bias)
+        return x + self.out(mixed.transpose(1, 2).reshape(n_samples, n_tokens, d_model))
 
 
 class Stack(nn.Module):
-    def __init__(self, n_layers=2, d_model=8, seed=0):
+    def __init__(self, n_layers=2, d_model=8, seed=0, attend=plain, n_heads=2):
         super().__init__()
         torch.manual_seed(seed)
-        self.layers = nn.ModuleList(Attention(d_model) for _ in range(n_layers))
+        self.layers = nn.ModuleList(Attention(d_model, n_heads, attend) for _ in range(n_layers))
 
     def forward(self, x, keep):
         for layer in self.layers:
@@ -65,17 +77,12 @@ class Stack(nn.Module):
 
 
 class NoMaps(Stack):
-    """The same, with a softmax that no recording sees."""
+    """The same, with a softmax that no recording sees, in layers that are not called as modules."""
+
+    def __init__(self, n_layers=2, seed=0, attend=unseen):
+        super().__init__(n_layers, seed=seed, attend=attend)
 
     def forward(self, x, keep):
         for layer in self.layers:
-            n_samples, n_tokens, d_model = x.shape
-            split = (n_samples, n_tokens, layer.n_heads, -1)
-            q, k, v = (part.view(split).transpose(1, 2) for part in layer.qkv(x).chunk(3, -1))
-            scores = q @ k.mT / math.sqrt(q.shape[-1])
-            scores = scores.masked_fill(~keep[:, None], torch.finfo(scores.dtype).min)
-            weights = (scores - scores.amax(dim=-1, keepdim=True)).exp()
-            weights = weights / weights.sum(dim=-1, keepdim=True)
-            mixed = (weights @ v).transpose(1, 2).reshape(n_samples, n_tokens, d_model)
-            x = x + layer.out(mixed)
+            x = layer.forward(x, keep)
         return x

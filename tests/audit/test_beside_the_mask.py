@@ -8,32 +8,30 @@ import torch
 from torch import nn
 
 from tests.audit.audits import audit, own
-from tests.audit.plants import Attention, Stack, causal, own_mask, padding
+from tests.audit.plants import Attention, Stack, causal, own_mask, padding, plain
 from viz_encoder.audit import AuditInputs, AuditScope
 
 
-class TalkingHeads(Attention):
+def talking_heads(*, masks_last):
     """Mixes the scores of its heads, after they are masked or before."""
+    mix = torch.tensor([[1.0, 0.3], [-0.4, 0.2]])
 
-    def __init__(self, *, masks_last):
-        super().__init__()
-        self.masks_last, self.mix = masks_last, torch.tensor([[1.0, 0.3], [-0.4, 0.2]])
-
-    def forward(self, x, keep):
-        q, k, v = self.qkv(x).unflatten(2, (3, self.n_heads, -1)).permute(2, 0, 3, 1, 4)
-        scores, ban = q @ k.mT, ~keep[:, None]
-        for step in ("mix", "mask") if self.masks_last else ("mask", "mix"):
+    def attend(q, k, v, keep):
+        scores = q @ k.mT
+        for step in ("mix", "mask") if masks_last else ("mask", "mix"):
             if step == "mask":
-                scores = scores.masked_fill(ban, -1e9)
+                scores = scores.masked_fill(~keep, -1e9)
             else:
-                scores = torch.einsum("hg,bgij->bhij", self.mix, scores)
-        return x + self.out((scores.softmax(-1) @ v).transpose(1, 2).flatten(2))
+                scores = torch.einsum("hg,bgij->bhij", mix, scores)
+        return scores.softmax(-1) @ v
+
+    return Attention(attend=attend).eval()
 
 
 @pytest.mark.parametrize("masks_last", [True, False])
 def test_a_mask_that_some_heads_turn_around_is_not_to_be_passed_the_other_way(masks_last):
     torch.manual_seed(0)
-    report = audit(TalkingHeads(masks_last=masks_last).eval(), n_layers=1)
+    report = audit(talking_heads(masks_last=masks_last), n_layers=1)
     assert own(report) == ([] if masks_last else ["maps"]), str(report)
     assert report.check("maps").code == ("" if masks_last else "inverted_heads")
     assert "~mask" not in report.check("maps").cure
@@ -73,21 +71,21 @@ def test_weights_that_are_masked_are_not_blamed_for_padding(
     assert asked == ("PASS" if not code and pool_over else "NOT TESTED")
 
 
+def with_infinity(q, k, v, keep):
+    return (q @ k.mT).masked_fill(~keep, -torch.inf).softmax(-1) @ v
+
+
 class DroppedKeys(Stack):
     """In training, a part of the keys is masked at random; the token itself never is, or may be."""
 
     def __init__(self, *, keeps_itself, opens=False):
-        super().__init__(1)
+        super().__init__(1, attend=with_infinity)
         self.keeps_itself, self.opens = keeps_itself, opens
 
     def forward(self, x, keep):
         drop = torch.rand(keep.shape) < 0.5 if self.training else torch.zeros_like(keep)
         drop = drop & ~torch.eye(x.shape[1], dtype=torch.bool) if self.keeps_itself else drop
-        keep = keep ^ drop if self.opens else keep & ~drop
-        [layer] = self.layers
-        q, k, v = layer.qkv(x).unflatten(2, (3, 2, -1)).permute(2, 0, 3, 1, 4)
-        scores = (q @ k.mT).masked_fill(~keep[:, None], -torch.inf)
-        return x + layer.out((scores.softmax(-1) @ v).transpose(1, 2).flatten(2))
+        return super().forward(x, keep ^ drop if self.opens else keep & ~drop)
 
 
 @pytest.mark.parametrize(
@@ -160,25 +158,20 @@ def test_padding_that_only_some_tokens_read_is_found_and_named():
     assert "masked_fill(~valid[..., None], 0.0)" in wrong.failed[0].cure
 
 
-class Grouped(Stack):
+def grouped(*, has_axis):
     """Three heads of keys, each for a group of two heads of queries."""
 
-    def __init__(self, *, has_axis):
-        super().__init__(1, d_model=12)
-        self.has_axis = has_axis
-
-    def forward(self, x, keep):
-        [layer] = self.layers
-        q, k, v = layer.qkv(x).unflatten(2, (3, 6, -1)).permute(2, 0, 3, 1, 4)
+    def attend(q, k, v, keep):
+        keep = keep[:, None] if has_axis else keep  # batch group head query key
         q, k, v = q.unflatten(1, (3, 2)), k[:, ::2, None], v[:, ::2, None]
-        keep = keep[:, None, None] if self.has_axis else keep[:, None]  # batch group head query key
-        scores = (q @ k.mT).masked_fill(~keep, torch.finfo(x.dtype).min)
-        return x + layer.out((scores.softmax(-1) @ v).flatten(1, 2).transpose(1, 2).flatten(2))
+        return plain(q, k, v, keep).flatten(1, 2)
+
+    return Stack(1, d_model=12, attend=attend, n_heads=6).eval()
 
 
 @pytest.mark.parametrize("has_axis", [True, False])
 def test_samples_that_are_taken_for_groups_of_heads_are_not_called_copies(has_axis):
-    report = audit(Grouped(has_axis=has_axis).eval(), d_model=12, n_layers=1)
+    report = audit(grouped(has_axis=has_axis), d_model=12, n_layers=1)
     assert own(report) == ([] if has_axis else ["maps"]), str(report)
     assert report.check("maps").code == ("" if has_axis else "head_axis")
 

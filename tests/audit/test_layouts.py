@@ -15,7 +15,6 @@ from tests.audit.layouts import (
     batch,
     by_hand,
     sdpa,
-    windows,
 )
 from tests.audit.plants import Stack, banded, causal, own_mask, padding
 from tests.slow import slow, slow_but
@@ -65,48 +64,6 @@ def test_what_is_sorted_inside_and_put_back_passes(by):
         assert report.verdict == report.check("maps").verdict == "PASS", str(report)
     for report in audits(lambda: Sorted(Layers(sdpa, torch.ones_like), by), banded(3)):
         assert report.check("maps").verdict == "FAIL", str(report)
-
-
-def rolled(masked):
-    """Windows moved by half of one, whose seam is closed, or is not."""
-
-    def layout(q, k, v, keep):
-        moved = (part.roll(-WINDOW // 2, dims=2) for part in (q, k, v))
-        keep = keep.roll((-WINDOW // 2, -WINDOW // 2), dims=(2, 3))
-        mixed = windows(sdpa)(*moved, keep if masked else torch.ones_like(keep))
-        return mixed.roll(WINDOW // 2, dims=2)
-
-    return layout
-
-
-@pytest.mark.slow
-def test_rolled_windows_without_a_mask_fail_and_masked_ones_pass():
-    """Eight layers, after which everyone may know of everyone, as far as gradients show."""
-
-    def moved_window(valid):
-        number = (torch.arange(valid.shape[1]) + WINDOW // 2) // WINDOW
-        return padding(valid) & (number[:, None] == number)
-
-    def alternating(masked):
-        class Swin(Layers):
-            def forward(self, x, keep):
-                for n, (qkv, out) in enumerate(zip(self.qkv, self.out, strict=True)):
-                    parts = (p.unflatten(-1, (2, -1)).transpose(1, 2) for p in qkv(x).chunk(3, -1))
-                    layout = rolled(masked) if n % 2 else windows(sdpa)
-                    mixed = layout(*parts, keep[n % 2][:, None])
-                    x = x + out(mixed.transpose(1, 2).flatten(2))
-                return x
-
-        return Swin(None, n_layers=8).eval()
-
-    full = vz.audit.AuditInputs(valid=torch.ones(3, 16, dtype=torch.bool))
-    intents = [own_window, moved_window] * 4
-    scope = AuditScope(lengths=[16])
-    given = {"make_mask": lambda valid: (own_window(valid), moved_window(valid)), "d_model": 8}
-    right = vz.audit_mask(alternating(True), intents, inputs=full, scope=scope, **given)
-    assert right.verdict == "PASS" and "16 heads of 8" in right.check("maps").evidence, str(right)
-    wrong = vz.audit_mask(alternating(False), intents, inputs=full, scope=scope, **given)
-    assert own(wrong)[0] == "maps" and wrong.check("maps").layer % 2, str(wrong)
 
 
 def test_a_sample_that_looks_into_another_of_the_same_row_is_red():

@@ -16,7 +16,7 @@ from tests.audit.plants import Stack, banded, causal, padding
 from tests.slow import slow
 from viz_encoder.audit import AuditScope
 from viz_encoder.audit.measure import layer as layers
-from viz_encoder.audit.measure.reach import may_know, must_know, reach, reach_after
+from viz_encoder.audit.measure.reach import may_know, must_know, reach
 from viz_encoder.audit.measure.slots import Slots
 from viz_encoder.audit.zoo import SPECIMENS
 from viz_encoder.trace.attention_call import AttentionCall
@@ -190,10 +190,3 @@ def test_one_map_is_that_of_all_maps(n_ran):
     whole = one.weights(slice(None))
     for sample, head in ((0, 0), (1, 3), (2, 1)):
         assert torch.equal(one.map(sample, head), whole[sample, head])
-
-
-def test_the_last_of_a_reach_is_that_of_all_layers_in_their_order():
-    generator = torch.Generator().manual_seed(5)
-    one, other = (torch.rand(9, 9, generator=generator) < 0.2 for _ in range(2))
-    for masks in ([one] * 3, [one, one.clone(), other], [other, one, one], [one, other, one]):
-        assert reach_after(masks).equal(reach(masks)[-1])

@@ -13,15 +13,11 @@ import viz_encoder as vz
 from tests.audit.audits import audit, own
 from tests.audit.cause_cases import Layers
 from tests.audit.correct_transformers import bert
-from tests.audit.plants import NoMaps, Stack, banded, causal, padding
+from tests.audit.plants import NoMaps, Stack, banded, causal, padding, unseen
 from viz_encoder.audit import AuditInputs, AuditScope
 
 VALID = torch.arange(7) < torch.tensor([[7], [4]])
 NO_PADDING = AuditInputs(valid=torch.ones(3, 7, dtype=torch.bool))
-
-
-def heads(x, qkv):
-    return split(qkv(x), 3)
 
 
 def split(x, n_parts):
@@ -59,18 +55,6 @@ def near(valid):
     return padding(valid) & ((place[:, None] - place).abs() <= 2)
 
 
-def test_a_window_that_is_not_applied_at_all_is_never_passed():
-    """Five tokens on each side make one layer that looks at all of seven."""
-    model = NoMaps()
-
-    def unwindowed(x, keep):
-        return model(x, keep.any(dim=1, keepdim=True).expand_as(keep))
-
-    unknown = vz.audit_mask(unwindowed, near, d_model=8)
-    assert unknown.verdict == "NOT TESTED" and "n_layers=" in unknown.sentence, str(unknown)
-    assert vz.audit_mask(unwindowed, near, d_model=8, n_layers=2).verdict == "FAIL"
-
-
 def test_a_gradient_that_cannot_fail_is_no_pass_and_a_length_at_which_it_can_is_named():
     model = NoMaps(n_layers=6)
     short = vz.audit_mask(model, near, d_model=8, n_layers=6, scope=AuditScope(lengths=[7]))
@@ -103,20 +87,8 @@ def test_a_compiled_model_passes():
 
 
 def test_a_layer_that_is_not_seen_is_a_warning_and_no_leak():
-    class Half(Stack):
-        """One layer by sdpa, which is seen, and one by exp and sum, which is not."""
-
-        def forward(self, x, keep):
-            first, second = self.layers
-            q, k, v = heads(x, first.qkv)
-            seen = F.scaled_dot_product_attention(q, k, v, attn_mask=keep[:, None])
-            x = x + first.out(merged(seen))
-            q, k, v = heads(x, second.qkv)
-            weights = (q @ k.mT).masked_fill(~keep[:, None], -torch.inf).exp()
-            weights = weights / weights.sum(-1, keepdim=True).clamp_min(1e-9)
-            return x + second.out(merged(weights @ v))
-
-    model = Half().eval()
+    model = Stack().eval()
+    model.layers[1].attend = unseen  # one layer is seen, and the other is not
     report = vz.audit_mask(model, banded(3), d_model=8)
     assert report.verdict == "WARN" and own(report, "WARN") == ["gradient"], str(report)
     assert "n_layers" in report.check("gradient").cure
@@ -168,21 +140,18 @@ def test_padding_that_the_intent_opens_may_change_an_output():
 # Gradients that cannot be taken are not tested.
 
 
-class Flex(Stack):
+def flex(q, k, v, keep):
     """flex_attention, which has no backward pass on a CPU from torch 2.7 on."""
 
-    def forward(self, x, keep):
-        def score_mod(score, sample, head, query, key):
-            return torch.where(keep[sample, query, key], score, -torch.inf)
+    def score_mod(score, sample, head, query, key):
+        return torch.where(keep[sample, 0, query, key], score, -torch.inf)
 
-        for layer in self.layers:
-            x = x + layer.out(merged(flex_attention(*heads(x, layer.qkv), score_mod=score_mod)))
-        return x
+    return flex_attention(q, k, v, score_mod=score_mod)
 
 
 @pytest.mark.slow
 def test_a_gradient_that_cannot_be_taken_is_not_tested():
-    right = audit(Flex().eval(), causal)
+    right = audit(Stack(attend=flex).eval(), causal)
     assert right.verdict == "PASS", str(right)
     assert right.check("grad_mode").verdict in ("PASS", "NOT TESTED")
     try:
@@ -192,7 +161,7 @@ def test_a_gradient_that_cannot_be_taken_is_not_tested():
         assert said(right, "does not support backward on CPU")
     else:
         assert right.check("gradient").verdict == "PASS"
-    wrong = audit(Flex().eval(), causal, padding)
+    wrong = audit(Stack(attend=flex).eval(), causal, padding)
     assert wrong.verdict == "FAIL" and own(wrong)[0] == "maps", str(wrong)
 
 

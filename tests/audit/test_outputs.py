@@ -170,14 +170,6 @@ def test_the_order_of_the_batch():
     assert audit(first_matters).check("permutation").verdict == "FAIL"
 
 
-def test_a_mask_that_is_not_used():
-    built_in = audit(lambda x, keep: Stack()(x, causal(torch.ones(x.shape[:2]) > 0)), causal)
-    assert built_in.check("mask_used").verdict == "INFO"
-    ignored = audit(lambda x, keep: Stack()(x, None), padding)
-    assert ignored.check("mask_used").verdict == "FAIL"
-    assert ignored.check("mask_used").follows_from == "maps"
-
-
 @pytest.mark.parametrize(("times", "cause"), [(2.0, ""), (torch.nan, "empty_row")])
 def test_one_empty_sample_spoils_the_others(times, cause):
     """A row without keys is the cause only where it gives NaN."""
@@ -197,10 +189,6 @@ def test_an_empty_sample_that_gives_nan_itself_is_told_only():
     )
     report = vz.audit_mask(encoder, padding)
     assert report.verdict == "PASS" and report.check("empty_sample").verdict == "INFO"
-
-
-def test_nan_in_padding_is_told_only():
-    assert audit(Stack()).check("poisoned_padding").verdict == "INFO"
 
 
 def test_a_row_without_a_key_is_not_cured_by_positions():

@@ -77,11 +77,6 @@ def test_the_picture_shows_what_was_passed(failing):
     assert shot.observed.shape == shot.intended.shape == (7, 7)
 
 
-def test_a_check_that_is_not_there(passing):
-    with pytest.raises(KeyError):
-        passing.check("nothing")
-
-
 @pytest.mark.parametrize("used", [True, False])
 def test_a_mask_by_which_tokens_see_their_own_kind_is_used(used):
     inner = Stack().eval()

@@ -257,16 +257,11 @@ class AuditContext:
     @property
     def grad_fault(self) -> str:
         """Exception the model raises only with gradients on; "" if none."""
-        return self._with_grad if isinstance(self._with_grad, str) else ""
-
-    @property
-    def grad_out(self) -> Tensor:
-        """The output on the base case with gradients on; only where there is no grad_fault."""
-        assert isinstance(self._with_grad, Tensor)
-        return self._with_grad
+        return self.grad_out if isinstance(self.grad_out, str) else ""
 
     @cached_property
-    def _with_grad(self) -> Tensor | str:
+    def grad_out(self) -> Tensor | str:
+        """The output on the base case with gradients on, or what it raises there alone."""
         _ = self.out
         try:
             return self.subject.run(self.base, grad=True).detach()

@@ -57,7 +57,8 @@ def with_batch(model: Callable[..., Any], batch: Any) -> Call:
     if taken:
         told = f"Called with {', '.join(taken)} of the batch, which is all that it takes."
         return Call(lambda _, given: model(**{name: given[name] for name in taken}), told, line)
-    if isinstance(batch, list | tuple) and _takes_apart(model, batch):
+    several = isinstance(batch, list | tuple) and fits(model, *batch)
+    if several and (len(batch) > 1 or not fits(model, batch)):  # each value has its own place
         return Call(lambda _, given: model(*given), f"Called as {name_of(model)}(*batch).", line)
     if fits(model, batch):
         whole = isinstance(batch, Mapping) or (parts and isinstance(model, nn.Module))
@@ -123,11 +124,6 @@ def _taken(model: Any, batch: Any) -> list[str]:
         return []
     names = [name for name in batch if name in _names(model)]
     return names if fits(model, **{name: batch[name] for name in names}) else []
-
-
-def _takes_apart(model: Any, batch: list[Any] | tuple[Any, ...]) -> bool:
-    """Whether each of the batch's values has a place of its own."""
-    return fits(model, *batch) and (len(batch) > 1 or not fits(model, batch))
 
 
 def _plain(model: Any) -> Any:

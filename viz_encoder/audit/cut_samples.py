@@ -45,7 +45,7 @@ def cut_samples(context: AuditContext, case: Case, out: Tensor) -> CutSamples:
         alone = _alone(context, case, sample)
         torn += [sample] if alone is None else []
         if alone is None or isinstance(alone, str):
-            why_not = alone or _torn(torn)
+            why_not = alone or f"the real tokens of sample{_several(torn)} do not stand together"
             continue
         try:
             other = context.subject.run(alone)
@@ -105,10 +105,8 @@ def _alone(context: AuditContext, case: Case, sample: int) -> Case | str | None:
     )
 
 
-def _torn(samples: Sequence[int]) -> str:
-    """Why samples with padding between their tokens are not compared."""
-    which = f"{'samples' if len(samples) > 1 else 'sample'} {listed([*map(str, samples)])}"
-    return f"the real tokens of {which} do not stand together"
+def _several(samples: list[int]) -> str:
+    return f"{'s' if len(samples) > 1 else ''} {listed([str(one) for one in samples])}"
 
 
 def _refusal(context: AuditContext, alone: Case, fault: ModelFault) -> str:

@@ -56,9 +56,11 @@ def how_much_was_judged(context: AuditContext) -> Judged:
         routed = "router" in context.subject.fixed_keys.values() and not context.maps.layers
         others += ["a softmax taken for a router's"] if routed else []
         return Judged(Share.SOME if others else share, "; ".join(others))
-    share = (
-        _share_of_maps(context) if by_maps else Share.NONE if context.n_layers is None else share
-    )
+    if by_maps:  # by cross-attention of which nothing is said, a token may know any other
+        apart = context.setting.fixed or not _crossed(context) or context.memory_is_apart
+        share = Share.SOME if apart else Share.NONE
+    elif context.n_layers is None:
+        share = Share.NONE
     told = [] if by_maps else [_unseen(context, share)]
     return Judged(share, "; ".join((*told, *others)))
 
@@ -174,12 +176,6 @@ def _beside_tokens(context: AuditContext) -> list[str]:
         return []
     keys = ", ".join(beside_tokens(context.maps))
     return [f"{keys}, such as a memory's or registers: give AuditScope(cross=…)"] if keys else []
-
-
-def _share_of_maps(context: AuditContext) -> Share:
-    """None, where a token may know any other by cross-attention of which nothing is said."""
-    mixes = _crossed(context) and not context.setting.fixed and not context.memory_is_apart
-    return Share.NONE if mixes else Share.SOME
 
 
 def _by_outputs(context: AuditContext) -> Share:

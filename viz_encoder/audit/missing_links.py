@@ -41,14 +41,20 @@ class MissingLinks(NamedTuple):
 
 def missing_links(context: AuditContext, case: Case, found: Gradients) -> MissingLinks:
     """The keys that each row must know of by the intent, and does not."""
-    must = context.must(case)
-    must = must & ~_only_by_a_residual(case)
+    # No token need see itself where no layer's intent lets it.
+    itself = torch.eye(case.valid.shape[1], dtype=torch.bool, device=case.valid.device)
+    must = context.must(case) & ~(itself & ~torch.stack(case.allowed).any(dim=0))
     wanted = torch.stack([must[s, q] & case.valid[s] for s, q in found.rows])
     small = wanted & (_own(found, found.relative()) <= GRADIENT)
     nothing = torch.zeros_like(wanted)
     if not bool(small.any()):
         return MissingLinks(nothing, nothing)
-    flat = _flat_gradients(context, _in_float64(case), torch.float64, len(found.rows))
+
+    def double(one: Tensor) -> Tensor:
+        return one.double() if one.is_floating_point() else one
+
+    exact = Case(double(case.x), case.valid, case.allowed, mapped(case.passed, double))
+    flat = _flat_gradients(context, exact, torch.float64, len(found.rows))
     if not isinstance(flat, str) and flat.rows == found.rows:
         behind = _behind_gap(_without_residual(flat, case), wanted)
         return MissingLinks(small & _below(flat, case, CLOSED) & behind, nothing)
@@ -68,19 +74,6 @@ def _flat_gradients(
             return context.gradients_on(case, n_rows)
         except Exception as fault:  # the model's code may hold float32 tensors of its own
             return f"{type(fault).__name__}: {fault}"
-
-
-def _in_float64(case: Case) -> Case:
-    def double(one: Tensor) -> Tensor:
-        return one.double() if one.is_floating_point() else one
-
-    return Case(double(case.x), case.valid, case.allowed, mapped(case.passed, double))
-
-
-def _only_by_a_residual(case: Case) -> Bool[Tensor, "batch query key"]:
-    """Tokens themselves, where no layer's intent lets them see themselves: none need do so."""
-    itself = torch.eye(case.valid.shape[1], dtype=torch.bool, device=case.valid.device)
-    return itself & ~torch.stack(case.allowed).any(dim=0)
 
 
 def _own(found: Gradients, values: Tensor) -> Float[Tensor, "row key"]:

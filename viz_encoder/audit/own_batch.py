@@ -22,7 +22,7 @@ from viz_encoder.audit.measure.changes import gap
 from viz_encoder.audit.measure.flex_masks import mapped, tensors_in
 from viz_encoder.audit.measure.intents import read_intent, require_samples
 from viz_encoder.audit.measure.maps import maps_of
-from viz_encoder.audit.measure.reach import Allowed, pattern_in
+from viz_encoder.audit.measure.reach import pattern_in
 from viz_encoder.audit.measure.setting import Case, Intent, ModelFault, RowsLost, Setting, called
 from viz_encoder.audit.measure.subject import Subject
 from viz_encoder.audit.missing_links import find_unread
@@ -119,17 +119,13 @@ def case_of(intent: BatchIntents, batch: Any) -> Case:
     Raises:
         InputError: intent(batch) is no Bool "batch query key".
     """
-    allowed = _meant(intent, batch)
-    require_samples(allowed, tuple(one for _, one in tensors_in(batch)))
-    valid = torch.stack([one.any(dim=1) for one in allowed]).any(dim=0)
-    return Case(valid.long(), valid, allowed, batch, own=True)
-
-
-def _meant(intent: BatchIntents, batch: Any) -> tuple[Allowed, ...]:
-    return tuple(
+    allowed = tuple(
         read_intent(called(one, "intent(batch)", batch), "intent(batch)")
         for one in require_intents(intent, "batch")
     )
+    require_samples(allowed, tuple(one for _, one in tensors_in(batch)))
+    valid = torch.stack([one.any(dim=1) for one in allowed]).any(dim=0)
+    return Case(valid.long(), valid, allowed, batch, own=True)
 
 
 def _only(case: Case) -> Setting:

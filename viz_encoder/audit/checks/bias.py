@@ -170,12 +170,13 @@ def _code(
     bias: Weights, observed: Weights, context: AuditContext, case: Case, number: int, tol: float
 ) -> tuple[str, str]:
     """The one mistake that gives what was seen, and what to add to it."""
+    farthest = range(1, min(bias.shape[-1] - 1, FARTHEST))
     candidates = {
         ("bias_lost", ""): torch.zeros_like(bias),
         ("bias_sign", ""): -bias,
         ("bias_heads", ""): bias.flip(1),
         ("bias_transposed", ""): bias.mT,
-        **{("bias_clipped", f" (from {n} on)"): _clipped(bias, n) for n in _farthest(bias)},
+        **{("bias_clipped", f" (from {n} on)"): _clipped(bias, n) for n in farthest},
     }
     fits = [
         code
@@ -213,11 +214,6 @@ def _times(bias: Weights, observed: Weights, allowed: Tensor) -> float:
         for one in (bias.double(), observed.clamp_min(1e-300).log())
     )
     return float((known * seen).sum() / (known * known).sum().clamp_min(1e-300))
-
-
-def _farthest(bias: Weights) -> range:
-    """The distances from which on it may stay the same."""
-    return range(1, min(bias.shape[-1] - 1, FARTHEST))
 
 
 def _clipped(bias: Weights, farthest: int) -> Weights:

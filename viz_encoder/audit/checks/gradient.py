@@ -145,15 +145,11 @@ def _leak(
         )
     else:
         diagnosis = unseen_attention(context, case, square > GRADIENT)
-    if not diagnosis.code and context.scope.may_leave_out and _is_of_padding(case, leaks):
+    of_padding = float(leaks.masked_fill(~case.valid, 0.0).max()) <= GRADIENT  # and no real token
+    if not diagnosis.code and context.scope.may_leave_out and of_padding:
         diagnosis = diagnose("sampled", sure=False)
     shot = picture_of_gradient(case, square[sample], context.may(case)[sample], sample)
     return answer.but(pictures=(shot,)).because(by_trying(context, case, diagnosis))
-
-
-def _is_of_padding(case: Case, leaks: Tensor) -> bool:
-    """Whether rows change with padding that they may not know of, and with no real token."""
-    return float(leaks.masked_fill(~case.valid, 0.0).max()) <= GRADIENT
 
 
 def _of_pooled(context: AuditContext) -> Diagnosis:

@@ -36,7 +36,8 @@ def find_fault(context: AuditContext, case: Case) -> Check | None:
     subject = context.subject
     x, passed = _copies(case)
     inputs = {} if case.own else {"the input": x}
-    held = HeldTensors.of({_name(where): one for where, one in tensors_in(passed)} | inputs)
+    named = {repr(where) if where else "the mask": one for where, one in tensors_in(passed)}
+    held = HeldTensors.of(named | inputs)
     context.again = subject.read(_called(subject, x, passed, case), case.valid).clone()
     changed = held.changed()
     if not changed:
@@ -76,7 +77,11 @@ def _kept(context: AuditContext, changed: list[str]) -> Check | None:
     The other one has padding and this one has none, so a mask that stays closed shows.
     """
     subject, case = context.subject, context.full
-    alone, again = (_afresh(subject, case) for _ in range(2))
+    outs = []
+    for _ in range(2):
+        subject.state.put_back()
+        outs.append(subject.run(case))
+    alone, again = outs
     subject.state.put_back()
     subject.run(context.base)
     apart = gap(alone, subject.run(case))
@@ -90,11 +95,6 @@ def _kept(context: AuditContext, changed: list[str]) -> Check | None:
     return _found(Verdict.FAIL, text, apart)
 
 
-def _afresh(subject: Subject, case: Case) -> Tensor:
-    subject.state.put_back()
-    return subject.run(case)
-
-
 def _found(verdict: Verdict, text: str, apart: Gap) -> Check:
     answer = Check(verdict, text, sample=apart.sample, query=apart.query, amount=apart.amount)
     return answer.because(diagnose("in_place"))
@@ -102,7 +102,3 @@ def _found(verdict: Verdict, text: str, apart: Gap) -> Check:
 
 def _at(apart: Gap) -> str:
     return f"token {apart.query} of sample {apart.sample}"
-
-
-def _name(where: str) -> str:
-    return f"{where!r}" if where else "the mask"

@@ -23,14 +23,17 @@ TELLING = (29, 25)  # few enough to look at each part; lengths that were shares 
 def lengths(context: AuditContext) -> Check:
     """Maps in full, some gradients, some changed tokens and padding, at each length."""
     done: list[int] = []
-    refused = ""
+    refused, longest = "", context.scope.max_positions
+    # A fault is new where it says more than a warning that the first length has given, too.
+    warned = context.answers["padding_invariance"].verdict is Verdict.WARN
+    new = (Verdict.FAIL,) if warned else (Verdict.FAIL, Verdict.WARN)
     for length in context.other_lengths:
         context.lengths_tried.append(length)
         try:
             case = context.setting.case(context.setting.padding(length))
             out = context.subject.run(case)
         except ModelFault as fault:
-            if _must_run(context, length):
+            if context.scope.lengths or (longest is not None and length <= longest):
                 return raised(fault, f"At {length} tokens")
             if isinstance(fault, RowsLost):
                 told = _unless_made_up(context, raised(fault, f"At {length} tokens"), length)
@@ -38,7 +41,7 @@ def lengths(context: AuditContext) -> Check:
             refused = f"{length} tokens: {fault}"
             continue
         found = _find_fault(context, case, out)
-        if found is not None and _is_new(context, found):
+        if found is not None and found.verdict in new:
             text = f"At {length} tokens: {continued(found.evidence)}"
             told = _unless_made_up(context, found.but(evidence=text), length)
             return told if done else _advised(context, told, length)
@@ -47,12 +50,6 @@ def lengths(context: AuditContext) -> Check:
         return untested(f"Other lengths: {refused or 'none was asked for'}.")
     more = f" Refused: {refused}." if refused else ""
     return passes(f"At {', '.join(map(str, done))} tokens it holds as well.{more}")
-
-
-def _is_new(context: AuditContext, found: Check) -> bool:
-    """Whether it says more than a warning that the first length has given, too."""
-    warned = context.answers["padding_invariance"].verdict is Verdict.WARN
-    return found.verdict is Verdict.FAIL or (found.verdict is Verdict.WARN and not warned)
 
 
 def _unless_made_up(context: AuditContext, found: Check, length: int) -> Check:
@@ -119,8 +116,3 @@ def _with_cause(context: AuditContext, found: Check) -> Check:
             if cause is not None and cause.code:
                 return found.because(cause)
     return found
-
-
-def _must_run(context: AuditContext, length: int) -> bool:
-    longest = context.scope.max_positions
-    return bool(context.scope.lengths) or (longest is not None and length <= longest)

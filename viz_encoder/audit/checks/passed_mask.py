@@ -9,7 +9,7 @@ from torch import Tensor
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.banned import measured
 from viz_encoder.audit.diagnose.diagnosis import diagnose, diagnose_constant
-from viz_encoder.audit.diagnose.passed_mask import MaskReading, Suspicion, readings, suspicions
+from viz_encoder.audit.diagnose.passed_mask import Suspicion, readings, suspicions
 from viz_encoder.audit.measure.constants import gets_in, too_small
 from viz_encoder.audit.measure.flex_masks import is_flex, leaves_in, name_of
 from viz_encoder.audit.measure.setting import MASS, Case, ModelFault
@@ -35,13 +35,12 @@ def static(context: AuditContext) -> Check:
         )
         cure = "Give the row one key, itself, or leave the token out of valid."
         return Check(Verdict.WARN, text, cure=cure, sample=sample, query=query)
-    if worst is not None and worst.code in ("saturated", "block_mask"):
+    if worst is None:
+        return passes(_said(case))
+    if worst.code in ("saturated", "block_mask"):
         return Check(Verdict.WARN, _upper(worst.evidence)).because(diagnose(worst.code))
-    text = _said(case)
-    if worst is not None:
-        text = f"{_upper(worst.evidence)}: if it is added, it masks nothing."
-        return Check(Verdict.INFO, text, code=worst.code)
-    return passes(text)
+    text = f"{_upper(worst.evidence)}: if it is added, it masks nothing."
+    return Check(Verdict.INFO, text, code=worst.code)
 
 
 def _upper(text: str) -> str:
@@ -61,9 +60,10 @@ def _said(case: Case) -> str:
     if not tensors:
         return f"Nothing that could be a mask is passed ({type(case.passed).__name__})."
     kinds = [f"{_kind(tensor)}{f' as {where}' if where else ''}" for where, tensor in tensors]
-    meant = [one for one in readings(case.passed, case.valid) if _is_intent(one, case)]
+    allowed, read = case.allowed[0], readings(case.passed, case.valid)
+    meant = [one for one in read if bool((one.allowed == allowed)[case.valid].all())]
     text = f"Passed: {'; '.join(kinds)}."
-    if meant:
+    if meant and len(case.allowed) == 1:
         senses = dict.fromkeys(one.sense for one in meant)
         text += f" It matches your intent if read as {' or '.join(senses)}."
     return text
@@ -77,11 +77,6 @@ def _kind(tensor: Any) -> str:
     if not isinstance(tensor, Tensor):
         return name_of(tensor)
     return f"{str(tensor.dtype).removeprefix('torch.')} {tuple(tensor.shape)}"
-
-
-def _is_intent(reading: MaskReading, case: Case) -> bool:
-    same = (reading.allowed == case.allowed[0])[case.valid]
-    return len(case.allowed) == 1 and bool(same.all())
 
 
 VISIBLE = math.log(MASS)

@@ -2,7 +2,6 @@
 
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -22,6 +21,10 @@ from viz_encoder.audit.report import Check, Diagnosis, Verdict, fails, passes, r
 from viz_encoder.errors import InputError
 
 # Numbers of frames, of patches with [CLS] and without, and of positions that models are made for.
+SCOPE = (
+    "scope=viz_encoder.audit.AuditScope(lengths=[{}]), or a batch of your own sizes: "
+    "inputs=viz_encoder.audit.AuditInputs(valid=…)."
+)
 LENGTHS = (8, 12, 16, 20, 32, 49, 50, 64, 65, 77, 128, 196, 197, 256, 257)
 
 
@@ -92,7 +95,7 @@ def _raised(context: AuditContext, fault: ModelFault) -> Check:
     if (length := _other_length(context)) is not None:
         text = f"{answer.evidence} It runs with {length} tokens."
         return answer.but(verdict=Verdict.ERROR, evidence=text).because(
-            diagnose("length", more=f": {n_tokens}")._replace(cure=_scope_of(length))
+            diagnose("length", more=f": {n_tokens}")._replace(cure=SCOPE.format(length))
         )
     square = context.setting.padding(n_tokens)[:1].expand(n_tokens, -1)
     try:
@@ -115,13 +118,6 @@ def _other_length(context: AuditContext) -> int | None:
     return None
 
 
-def _scope_of(length: int) -> str:
-    return (
-        f"scope=viz_encoder.audit.AuditScope(lengths=[{length}]), or a batch of your own sizes: "
-        "inputs=viz_encoder.audit.AuditInputs(valid=…)."
-    )
-
-
 def _mended(
     context: AuditContext,
     case: Case,
@@ -130,10 +126,19 @@ def _mended(
     """What makes it run: another shape of the mask, or ids for vectors."""
     subject = context.subject
     ids = torch.ones_like(case.valid, dtype=torch.long)
-    headed = replace(case, passed=_with_heads(case.passed))
-    whole = mapped(case.passed, lambda one: _expanded(one, len(case.valid)))
+
+    def of_all_heads(mask: Tensor) -> Tensor:
+        return mask[:, None] if mask.ndim == 3 else mask
+
+    def of_each_sample(mask: Tensor) -> Tensor:
+        shared = mask.ndim > 2 and mask.shape[0] == 1
+        return mask.expand(len(case.valid), *mask.shape[1:]) if shared else mask
+
+    headed = replace(case, passed=mapped(case.passed, of_all_heads))
+    whole = mapped(case.passed, of_each_sample)
+    has_pairs = any(one.ndim == 3 for _, one in tensors_in(case.passed))
     tried: list[tuple[str, Case, Tensor | None]] = []
-    tried += [("head_axis", headed, None)] if _has_pairs(case.passed) else []
+    tried += [("head_axis", headed, None)] if has_pairs else []
     tried += [("mask_batch", replace(case, passed=whole), None)]
     is_intent = isinstance(case.passed, Tensor) and torch.equal(case.passed, case.allowed[0])
     tried += [("make_mask", replace(case, passed=case.valid), None)] if is_intent else []
@@ -149,21 +154,6 @@ def _mended(
             told = f"vocab_size={rows}" if rows else "vocab_size=…"
             return found._replace(cure=found.cure.replace("vocab_size=…", told))
     return None
-
-
-def _has_pairs(passed: Any) -> bool:
-    return any(tensor.ndim == 3 for _, tensor in tensors_in(passed))
-
-
-def _expanded(tensor: Tensor, n_samples: int) -> Tensor:
-    """A mask of one sample as one of each."""
-    shared = tensor.ndim > 2 and tensor.shape[0] == 1
-    return tensor.expand(n_samples, *tensor.shape[1:]) if shared else tensor
-
-
-def _with_heads(passed: Any) -> Any:
-    """(batch, query, key) as (batch, 1, query, key), wherever it stands."""
-    return mapped(passed, lambda tensor: tensor[:, None] if tensor.ndim == 3 else tensor)
 
 
 def _misshapen(out: Tensor, valid: Tensor) -> Check:

@@ -23,7 +23,8 @@ def read_intent(given: Any, words: str, valid: Tensor | None = None) -> Allowed:
         InputError: it is something else.
     """
     if is_flex(given):
-        given = meant_by_all_heads(given, _all_real(given) if valid is None else valid)
+        real = torch.ones(given.shape[0], given.shape[2]) > 0 if valid is None else valid
+        given = meant_by_all_heads(given, real)
     given = torch.from_numpy(given) if isinstance(given, np.ndarray) else given
     if not isinstance(given, Tensor) or given.dtype != torch.bool:
         found = given.dtype if isinstance(given, Tensor) else type(given).__name__
@@ -61,11 +62,6 @@ def require_samples(allowed: tuple[Allowed, ...], batch: tuple[Tensor, ...]) -> 
                 "pattern that all samples share is written "
                 "pattern[None] & valid[:, None, :], with valid (batch, token), True = a real token."
             )
-
-
-def _all_real(block_mask: Any) -> Tensor:
-    n_samples, _, n_tokens, _ = block_mask.shape
-    return torch.ones(n_samples, n_tokens, dtype=torch.bool)
 
 
 def _of_more(n_tokens: int, expected: int) -> str:

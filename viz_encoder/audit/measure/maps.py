@@ -237,11 +237,7 @@ def _cross(call: RecordedCall, valid: Tensor) -> LayerRun | None:
     if call.attention.ragged or n_batch not in (1, len(valid)):
         return None
     by_hand = call.kind == "softmax"
-    return LayerRun(_name(call), call.attention, len(valid), by_hand=by_hand)
-
-
-def _name(call: RecordedCall) -> str:
-    return own_name(call.name)
+    return LayerRun(own_name(call.name), call.attention, len(valid), by_hand=by_hand)
 
 
 def own_name(name: str) -> str:
@@ -255,4 +251,4 @@ def _softmax_in_words(name: str, seen: SeenSoftmax) -> str:
 
 
 def _in_words(call: RecordedCall) -> str:
-    return f"{_name(call)} ({call.shape[2]} queries, {call.shape[3]} keys)"
+    return f"{own_name(call.name)} ({call.shape[2]} queries, {call.shape[3]} keys)"

@@ -95,22 +95,18 @@ def tokens_in(values: tuple[Any, ...], case: Case) -> Tensor | None:
     for value in values:
         if isinstance(value, tuple | list):
             value = next(iter(value), None)
-        if isinstance(value, Tensor) and value.is_floating_point() and _has_axes(value, case):
+        if not isinstance(value, Tensor) or not value.is_floating_point() or value.ndim != 3:
+            continue
+        if axis_of(value, case) is not None:
             return value
     return None
-
-
-def _has_axes(value: Tensor, case: Case) -> bool:
-    return value.ndim == 3 and axis_of(value, case) is not None
 
 
 def axis_of(value: Tensor, case: Case) -> int | None:
     """The axis of tokens; None where there is none."""
     n_samples, n_tokens = case.valid.shape
-    fits = [
-        axis for axis in (1, 2) if value.shape[0] == n_samples and value.shape[axis] == n_tokens
-    ]
-    return fits[0] if fits else None
+    fits = (1, 2) if value.shape[0] == n_samples else ()
+    return next((axis for axis in fits if value.shape[axis] == n_tokens), None)
 
 
 def _part(seen: SeenModule, case: Case) -> MixingPart | None:
