@@ -11,7 +11,7 @@ from tests.audit.cause_cases import CASES as KNOWN
 from tests.audit.cause_cases import CauseCase
 from tests.shape_checks import shapes_checked
 from viz_encoder.audit import Check, MaskReport
-from viz_encoder.audit.diagnose.causes import CAUSES
+from viz_encoder.audit.diagnose.diagnosis import causes
 
 KINDS = (planted_cases, public_cases, swin_cases, branch_cases)
 PUBLIC = [one for kind in KINDS for one in kind.cases()]
@@ -58,7 +58,7 @@ def grade(name: str) -> str:
 
 
 def _words(code: str) -> str:
-    return CAUSES[code].sentence if code in CAUSES else "\0"
+    return causes()[code].sentence if code in causes() else "\0"
 
 
 def main() -> None:

@@ -17,7 +17,7 @@ from tests.audit.cause_cases import (
 )
 from tests.audit.causes import CASES, MENDED, audit, first_of, grade
 from tests.slow import slow, slow_but
-from viz_encoder.audit.diagnose.causes import CAUSES
+from viz_encoder.audit.diagnose.diagnosis import causes
 
 SELF = "strictly causal, and sees itself"
 # Another layer, or the residual, brings these pairs, and no map shows them.
@@ -87,7 +87,7 @@ def test_on_one_batch_of_ones_own_no_cause_is_wrong_either(case, lengths):
         given = {"x": x, "keep": mask(valid)}
         [found] = vz.audit_batch(model, given, lambda _, meant=meant: meant).failed
         likely = found.cause.startswith("consistent with")
-        told = [CAUSES[code].sentence in found.cause for code in (*right, *near)]
+        told = [causes()[code].sentence in found.cause for code in (*right, *near)]
         assert found.code in (*right, *near, "as_passed") or (likely and any(told)), found
 
 

@@ -8,7 +8,7 @@ from torch import nn
 import viz_encoder as vz
 from tests.audit.plants import causal, padding
 from viz_encoder.audit import AuditInputs, AuditScope
-from viz_encoder.audit.diagnose.causes import CAUSES
+from viz_encoder.audit.diagnose.diagnosis import causes
 from viz_encoder.audit.report import is_sure
 
 
@@ -190,8 +190,8 @@ def test_a_pattern_of_the_memory_that_is_forgotten_is_not_called_the_queries_pad
 
     report = vz.audit_mask(run, causal, lambda v: v, d_model=8, scope=AuditScope(cross=cross))
     cause = report.check("cross_attention").cause
-    assert CAUSES["pattern_ignored"].sentence in cause and is_sure(cause) is sure, cause
-    assert (CAUSES["cross_queries"].sentence in cause) is not sure
+    assert causes()["pattern_ignored"].sentence in cause and is_sure(cause) is sure, cause
+    assert (causes()["cross_queries"].sentence in cause) is not sure
 
 
 @pytest.mark.parametrize("own", [True, False])

@@ -9,7 +9,7 @@ from tests.audit.cause_cases import Layers
 from tests.audit.plants import causal, own_mask, padding
 from tests.slow import slow
 from viz_encoder.audit import AuditInputs
-from viz_encoder.audit.diagnose.causes import CAUSES
+from viz_encoder.audit.diagnose.diagnosis import causes
 
 
 class Sums(nn.Module):
@@ -187,7 +187,7 @@ def test_a_subtracted_map_that_is_masked_wrongly(second, code, one_softmax):
     found = vz.audit_mask(Subtracted(second, one_softmax=one_softmax).eval(), causal, d_model=8)
     cause, where = found.failed[0].cause, "heads 2 and 3 of 4" if one_softmax else "1 of 2 softmax"
     assert found.failed[0].code == code and where in cause, found
-    assert cause.startswith(CAUSES[code].sentence) and "subtracted" in found.failed[0].cure
+    assert cause.startswith(causes()[code].sentence) and "subtracted" in found.failed[0].cure
 
 
 @pytest.mark.parametrize("one_softmax", [True, False])

@@ -9,7 +9,7 @@ from tests.audit.audits import audit, own
 from tests.audit.plants import Stack, causal, padding
 from tests.audit.transformers_models import GPT2, embedded, made, ones
 from viz_encoder.audit import AuditInputs, AuditScope
-from viz_encoder.audit.diagnose.causes import CAUSES
+from viz_encoder.audit.diagnose.diagnosis import causes
 from viz_encoder.audit.report import is_sure
 
 
@@ -132,7 +132,7 @@ def test_a_picture_behind_a_padded_text_is_not_called_lengths_or_a_shift(n_front
         return padding(at_the_end(v) if wrong == "counted" else v.roll(-first, 1))
 
     found = audit(Stack().eval(), padding, mask, **given).check("maps")
-    told = [code for code, one in CAUSES.items() if one.sentence in found.cause]
+    told = [code for code, one in causes().items() if one.sentence in found.cause]
     assert told == (["joined"] if n_front and wrong == "joined" else ["counted"]), found
     assert is_sure(found.cause)
 

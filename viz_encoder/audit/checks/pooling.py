@@ -9,7 +9,6 @@ from torch import Tensor
 
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.cut_samples import of_left_out
-from viz_encoder.audit.diagnose.causes import CAUSES
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.diagnose.pooling_cause import (
     amounts_of,
@@ -77,7 +76,7 @@ def find_fault(context: AuditContext, case: Case, out: Tensor) -> Check | None:
     if (found := by_places(context, case, worst.sample)) is not None:
         return answer.because(found)
     if cause := _how_padding_counts(context, case, whole):
-        return answer.but(cause=cause, cure=CAUSES["pooling"].cure)
+        return answer.but(cause=cause, cure=diagnose("pooling").cure)
     return answer.but(code="", cause="not known.")
 
 

@@ -1,5 +1,5 @@
-"""Names the cause of a fault from measurements: the table of causes, and how each is matched.
+"""Names the cause of a fault from measurements.
 
-`causes` has each cause in a sentence with its fix, `diagnosis` finds the one that a map or a
-gradient equals, `passed_mask` reads what the caller's code passes in every sense that it may have.
+`diagnosis` says a cause in the words of `assets/causes.toml`, `map_cause` finds the one that a map
+or a gradient equals, `passed_mask` reads what the caller's code passes in every sense it may have.
 """

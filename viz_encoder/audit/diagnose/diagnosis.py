@@ -1,10 +1,13 @@
 """Diagnosis: a cause in words, with its fix; one of several; or that none is known."""
 
 import math
+import tomllib
 from collections.abc import Sequence
+from functools import cache
+from typing import NamedTuple
 
-from viz_encoder.audit.diagnose.causes import CAUSES
 from viz_encoder.audit.report import UNSURE, Diagnosis
+from viz_encoder.bundled import asset
 
 UNKNOWN = Diagnosis(
     "",
@@ -14,16 +17,30 @@ UNKNOWN = Diagnosis(
 )
 
 
+class Cause(NamedTuple):
+    """What is wrong with a mask, in a sentence, and the fix in code."""
+
+    sentence: str
+    cure: str
+
+
+@cache
+def causes() -> dict[str, Cause]:
+    """The known causes by their codes."""
+    given = tomllib.loads(asset("causes.toml").read_text(encoding="utf-8"))
+    return {code: Cause(**texts) for code, texts in given.items()}
+
+
 def diagnose(code: str, *, more: str = "", sure: bool = True) -> Diagnosis:
     """The cause of that code in words."""
-    cause, cure = CAUSES[code]
-    return Diagnosis(code, f"{'' if sure else UNSURE}{cause}{more}.", cure)
+    sentence, cure = causes()[code]
+    return Diagnosis(code, f"{'' if sure else UNSURE}{sentence}{more}.", cure)
 
 
 def either(codes: Sequence[str]) -> Diagnosis:
     """One of several causes that cannot be told apart."""
     first = diagnose(codes[0], sure=False)
-    also = "; or ".join(CAUSES[code].sentence for code in codes)
+    also = "; or ".join(causes()[code].sentence for code in codes)
     return Diagnosis(codes[0], f"{UNSURE}{also}.", first.cure)
 
 
