@@ -6,10 +6,25 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from viz_encoder.audit.audit_context import AuditContext
+from viz_encoder.audit.diagnose.diagnosis import diagnose, diagnose_constant
+from viz_encoder.audit.diagnose.passed_mask import suspicions
 from viz_encoder.audit.measure.layer import LayerRun
 from viz_encoder.audit.measure.setting import Case
+from viz_encoder.audit.report import Diagnosis
 
 NEAR_0 = -0.05  # of scores that are nearly 0, about so much is chance
+
+
+def of_number(value: float | None, case: Case) -> Diagnosis | None:
+    """That too little is added to forbidden scores; or 0 and 1, where these are passed."""
+    if value is not None and -1.05 < value < -0.95 and adds_zero_and_one(case):
+        return diagnose("zero_one_added")
+    return None if value is None or value >= NEAR_0 else diagnose_constant(value)
+
+
+def adds_zero_and_one(case: Case) -> bool:
+    """Whether a float mask of 0 and 1 is passed."""
+    return any(one.code == "zero_one_added" for one in suspicions(case.passed, case.valid))
 
 
 def added(layer: LayerRun, forbidden: Tensor) -> float | None:

@@ -8,7 +8,14 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from viz_encoder.audit.audit_context import AuditContext
-from viz_encoder.audit.diagnose.banned import NEAR_0, added, left_to, measured, real_rows
+from viz_encoder.audit.diagnose.banned import (
+    added,
+    adds_zero_and_one,
+    left_to,
+    measured,
+    of_number,
+    real_rows,
+)
 from viz_encoder.audit.diagnose.diagnosis import diagnose, diagnose_constant, either
 from viz_encoder.audit.diagnose.half_masked import not_meant
 from viz_encoder.audit.diagnose.hypothesis import LayerOnBatch
@@ -33,16 +40,13 @@ def cause_of_layer(context: AuditContext, case: Case, layer: LayerRun, number: i
     forbidden = ~allowed & real_rows(context, case, number)[:, :, None]
     if bool(layer.judged(allowed, case.valid).leak.isinf().any()):
         return diagnose("after_softmax")  # which itself gives no such weight
-    codes = [one.code for one in suspicions(case.passed, case.valid)]
     banned = added(layer, forbidden)
     if banned is None:
         banned = measured(context, case, number)
-    if banned is not None and -1.05 < banned < -0.95 and "zero_one_added" in codes:
+    if layer.bias is not None and banned == 0 and adds_zero_and_one(case):
         return diagnose("zero_one_added")
-    if layer.bias is not None and banned == 0 and "zero_one_added" in codes:
-        return diagnose("zero_one_added")
-    if banned is not None and banned < NEAR_0:
-        return diagnose_constant(banned)
+    if (found := of_number(banned, case)) is not None:
+        return found
     diagnosis = equal_mask(context, case, layer, number)
     if not diagnosis.code and _leaks_in_even_rows(layer, forbidden):
         return diagnose("even_rows")
@@ -53,10 +57,10 @@ def cause_of_layer(context: AuditContext, case: Case, layer: LayerRun, number: i
         and (value := too_small(context.subject, case, grad=not context.grad_fault)) is not None
     ):
         return diagnose_constant(value)
-    if diagnosis.code in NOT_MASKED and "int_inverted" in codes:
-        return diagnose("int_inverted")
-    if diagnosis.code in NOT_MASKED and "zero_one_added" in codes:
-        return diagnose("zero_one_added", sure=False)
+    codes = [one.code for one in suspicions(case.passed, case.valid)]
+    for code in ("int_inverted", "zero_one_added") if diagnosis.code in NOT_MASKED else ():
+        if code in codes:
+            return diagnose(code, sure=code == "int_inverted")
     if diagnosis.code in ("sorted", "other_sample") and case is context.base:
         return by_order(context, case, context.out) or diagnosis
     return of_the_tensor(context, case, diagnosis) or or_of_one_side(

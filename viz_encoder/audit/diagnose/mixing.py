@@ -1,8 +1,12 @@
 """Why samples of one batch change each other: each explanation is tried, and named if it holds."""
 
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
+from typing import NamedTuple
 
 import torch
+from jaxtyping import Bool
 from torch import Tensor
 
 from viz_encoder.audit.audit_context import AuditContext
@@ -10,12 +14,9 @@ from viz_encoder.audit.diagnose.diagnosis import diagnose, either
 from viz_encoder.audit.diagnose.right_on import is_right_on
 from viz_encoder.audit.measure.changes import gap, own_rows
 from viz_encoder.audit.measure.fixed_keys import attended
-from viz_encoder.audit.measure.gradients import Gradients
-from viz_encoder.audit.measure.layer import LayerRun
-from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.parts import mixing_parts
 from viz_encoder.audit.measure.places import places_of
-from viz_encoder.audit.measure.setting import GRADIENT, MASS, Case, ModelFault
+from viz_encoder.audit.measure.setting import GRADIENT, Case, ModelFault
 from viz_encoder.audit.report import Diagnosis
 from viz_encoder.errors import TraceError
 from viz_encoder.trace import record
@@ -31,12 +32,19 @@ UNKNOWN = Diagnosis(
 )
 
 
+class Links(NamedTuple):
+    """Which tokens of which samples each row (sample, query) depends on."""
+
+    rows: Sequence[tuple[int, int]]
+    depends: Bool[Tensor, "row batch key"]
+
+
 def diagnose_mixing(context: AuditContext, case: Case, out: Tensor) -> Diagnosis:
     """The first of the explanations that holds on this case."""
     known = by_order(context, case, out) or _of_one_sample(context, case)
     if known is not None:
         return known
-    found = _gradients(context, case)
+    found = _depends(context, case)
     return (
         (_by_axes(found) if found else None)
         or _by_earlier_mask(context, case)
@@ -49,37 +57,36 @@ def diagnose_mixing(context: AuditContext, case: Case, out: Tensor) -> Diagnosis
     )
 
 
-def _gradients(context: AuditContext, case: Case) -> Gradients | None:
-    """Each token's; None if there are none, or if outputs are pooled."""
+def _depends(context: AuditContext, case: Case) -> Links | None:
+    """On which tokens each row depends; None if there are no gradients, or outputs are pooled."""
     found = "pooled" if context.is_pooled else context.gradients_on(case)
-    return None if isinstance(found, str) else found
+    if isinstance(found, str):
+        return None
+    return Links(found.rows, found.relative().nan_to_num(0.0) > GRADIENT)
+
+
+def _alone(context: AuditContext, case: Case) -> list[Tensor]:
+    """The output of each sample by itself; none where one cannot run so."""
+    with suppress(ModelFault):
+        each = [context.setting.alone(case, sample) for sample in range(len(case.valid))]
+        return [context.subject.run(one) for one in each if one is not None] if all(each) else []
+    return []
 
 
 def by_order(context: AuditContext, case: Case, out: Tensor) -> Diagnosis | None:
     """Whether every output is that of one sample alone, and not of its own."""
-    limit, alone = context.tolerance(out), []
-    for sample in range(len(case.valid)):
-        single = context.setting.alone(case, sample)
-        if single is None:
-            return None
-        try:
-            alone.append((context.subject.run(single), case.valid[sample]))
-        except ModelFault:
-            return None
-    order = []
-    for sample in range(len(out)):
+    limit, order, alone = context.tolerance(out), list[int](), _alone(context, case)
+    for sample in range(len(out) if alone else 0):
         fits = [
             other
-            for other, (one, valid) in enumerate(alone)
-            if gap(own_rows(out, sample, valid), one).amount <= limit
+            for other, one in enumerate(alone)
+            if gap(own_rows(out, sample, case.valid[other]), one).amount <= limit
         ]
         if not fits:
             return None
         order.append(sample if sample in fits else fits[0])
-    if order == list(range(len(out))):
-        return None
     pairs = [f"{a} gets that of {b}" for a, b in enumerate(order) if a != b]
-    return diagnose("sample_order", more=f" (sample {', sample '.join(pairs)})")
+    return diagnose("sample_order", more=f" (sample {', sample '.join(pairs)})") if pairs else None
 
 
 def by_moved_rows(context: AuditContext, case: Case, out: Tensor) -> Diagnosis | None:
@@ -110,26 +117,25 @@ def _of_one_sample(context: AuditContext, case: Case) -> Diagnosis | None:
     return None
 
 
-def _by_axes(found: Gradients) -> Diagnosis | None:
+def _by_axes(found: Links) -> Diagnosis | None:
     """Whether tokens depend on their own place in other samples, and on no other of their own."""
-    depends = found.relative().nan_to_num(0.0) > GRADIENT
     own, elsewhere = False, False
     for number, (_, query) in enumerate(found.rows):
-        row = depends[number].clone()
+        row = found.depends[number].clone()
         own |= bool(row[:, query].sum() > 1)
         row[:, query] = False
         elsewhere |= bool(row.any())
     return diagnose("axes") if own and not elsewhere else None
 
 
-def _over_batch(context: AuditContext, case: Case, found: Gradients) -> Diagnosis | None:
+def _over_batch(context: AuditContext, case: Case, found: Links) -> Diagnosis | None:
     """Whether tokens depend on every other sample alike: on their own place there, or as on theirs.
 
     So does what is left of a mean, a norm or a softmax over the samples.
     """
     if len(case.valid) < 3:
         return None
-    depends = found.relative().nan_to_num(0.0) > GRADIENT
+    depends = found.depends
     alike, there, where = True, False, torch.arange(case.valid.shape[1], device=depends.device)
     for number, (sample, query) in enumerate(found.rows):
         others = torch.cat([depends[number, :sample], depends[number, sample + 1 :]])
@@ -153,48 +159,19 @@ def _by_earlier_mask(context: AuditContext, case: Case) -> Diagnosis | None:
 
 
 def _obeys(context: AuditContext, case: Case, other: Case) -> bool:
-    """Whether the maps on `case` are open where `other`'s intent is, and not where its own is."""
-    layers = maps_of(context.subject, case).layers
-    if not layers:
-        return _depends_as(context, case, other)
-    rows = case.valid & other.valid
-    theirs = [_same(one, context.intent(other, n), rows) for n, one in enumerate(layers)]
-    ours = [_same(one, context.intent(case, n), rows) for n, one in enumerate(layers)]
-    return all(theirs) and not all(ours)
-
-
-def _same(layer: LayerRun, allowed: Tensor, rows: Tensor) -> bool:
-    opened = layer.looked_at(MASS)
-    judged = (rows & allowed.any(dim=-1))[:, None].expand(opened.shape[:3])
-    return torch.equal(opened[judged], allowed[:, None].expand_as(opened)[judged])
-
-
-def _depends_as(context: AuditContext, case: Case, other: Case) -> bool:
-    found = _gradients(context, case)
-    if found is None:
-        return False
-    return _fits(context, found, other, case) and not _fits(context, found, case, case)
-
-
-def _fits(context: AuditContext, found: Gradients, allowed: Case, case: Case) -> bool:
-    known = context.must(allowed)
-    depends = found.relative().nan_to_num(0.0) > GRADIENT
-    return all(
-        torch.equal(depends[number, sample], known[sample, query])
-        for number, (sample, query) in enumerate(found.rows)
-        if bool(allowed.valid[sample, query] & case.valid[sample, query])
-    )
+    """Whether tokens look where `other`'s intent lets them, and not where their own does."""
+    theirs = replace(case, allowed=other.allowed, valid=case.valid & other.valid)
+    return is_right_on(context, theirs) is True and is_right_on(context, case) is False
 
 
 def _calls(context: AuditContext, case: Case) -> list[RecordedCall]:
     """The calls of attention over tokens; none where it cannot be seen."""
-    try:
+    with suppress(TraceError):
         with record(context.subject.whole, hidden=False, eager=True) as recording:
             context.subject.run(case)
-    except TraceError:
-        return []
-    fixed = context.subject.fixed_keys
-    return [one for n, one in enumerate(attended(recording)) if n not in fixed]
+        fixed = context.subject.fixed_keys
+        return [one for n, one in enumerate(attended(recording)) if n not in fixed]
+    return []
 
 
 def _by_rows(context: AuditContext, case: Case) -> Diagnosis | None:
@@ -211,13 +188,13 @@ def _by_rows(context: AuditContext, case: Case) -> Diagnosis | None:
     return None
 
 
-def _by_packed(context: AuditContext, case: Case, found: Gradients) -> Diagnosis | None:
+def _by_packed(context: AuditContext, case: Case, found: Links) -> Diagnosis | None:
     """Whether samples are packed in one row that is cut at other places than their ends."""
     counts, real = case.valid.sum(dim=1).tolist(), case.valid.flatten()
     own = torch.tensor([case.valid.shape[1] * sample + query for sample, query in found.rows])
     if not torch.equal(own, real.nonzero()[:, 0].cpu()):
         return None
-    depends = found.relative().nan_to_num(0.0).flatten(1)[:, real].cpu() > GRADIENT
+    depends = found.depends.flatten(1)[:, real].cpu()
     one_way = torch.equal(depends, depends.tril())
     first = depends.long().argmax(dim=1)
     alike = first[:, None] == first
@@ -264,16 +241,13 @@ def by_first(context: AuditContext, case: Case, out: Tensor) -> Diagnosis | None
 
 def _by_divisor(context: AuditContext, case: Case, out: Tensor) -> Diagnosis | None:
     """Whether each sample alone is its output times the batch's count over its own."""
-    counts = case.valid.sum(dim=1).double()
-    ratios = (counts.sum() / counts, torch.full_like(counts, len(counts)))
-    fits = [True, True]
-    for sample in range(len(out)):
-        single = context.setting.alone(case, sample)
-        if single is None:
-            return None
-        one = context.subject.run(single)
-        mine = own_rows(out, sample, case.valid[sample])
-        for number, ratio in enumerate(ratios):
-            away = gap(mine * float(ratio[sample]), one).amount
-            fits[number] &= away <= 10 * context.tolerance(one)
-    return diagnose("batch_divisor") if any(fits) else None
+    counts, alone = case.valid.sum(dim=1).double(), _alone(context, case)[: len(out)]
+    for ratio in (counts.sum() / counts, torch.full_like(counts, len(counts))):
+        apart = [
+            gap(own_rows(out, n, case.valid[n]) * float(ratio[n]), one).amount
+            - 10 * context.tolerance(one)
+            for n, one in enumerate(alone)
+        ]
+        if alone and max(apart) <= 0:
+            return diagnose("batch_divisor")
+    return None

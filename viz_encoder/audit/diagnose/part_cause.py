@@ -7,12 +7,12 @@ from jaxtyping import Float
 from torch import Tensor
 
 from viz_encoder.audit.audit_context import AuditContext
-from viz_encoder.audit.diagnose.banned import NEAR_0
-from viz_encoder.audit.diagnose.diagnosis import UNKNOWN, diagnose, diagnose_constant
+from viz_encoder.audit.diagnose.banned import of_number
+from viz_encoder.audit.diagnose.diagnosis import UNKNOWN, diagnose
 from viz_encoder.audit.diagnose.half_masked import contradicted, half_masked, over_queries
 from viz_encoder.audit.diagnose.hypothesis import LayerOnBatch, Reached
 from viz_encoder.audit.diagnose.map_cause import diagnose_gradient, diagnose_maps
-from viz_encoder.audit.diagnose.passed_mask import readings_of, suspicions
+from viz_encoder.audit.diagnose.passed_mask import readings_of
 from viz_encoder.audit.diagnose.several_softmaxes import of_softmaxes
 from viz_encoder.audit.measure.inner_parts import moved_parts
 from viz_encoder.audit.measure.parts import MixingPart, NamedPart, mixing_parts, name_in
@@ -139,13 +139,8 @@ def by_parts(context: AuditContext, case: Case) -> Diagnosis | None:
         if found is not None:
             return found
     value = None if apart is None else _constant(context, case, number, apart)
-    if value is not None and value < NEAR_0:
-        added = any(one.code == "zero_one_added" for one in suspicions(case.passed, case.valid))
-        return (
-            diagnose("zero_one_added")
-            if added and -1.05 < value < -0.95
-            else diagnose_constant(value)
-        )
+    if (known := of_number(value, case)) is not None:
+        return known
     if apart is not None and float(apart.mean()) < FAINT:
         return UNKNOWN  # an open pair has the weight of an allowed one
     seen = [_of_part(context, case, parts[number], number)]
