@@ -33,7 +33,7 @@ from viz_encoder.audit.zoo.specimen import (
 
 @plant(
     "A1-attention-mask",
-    "1 means keep in transformers",
+    title="1 means keep in transformers",
     symptom="Real tokens are hidden and padding is read.",
     story="A torch.nn padding mask (True = padding) is passed as attention_mask (1 = keep).",
     wrong="attention_mask=padding.long()",
@@ -51,7 +51,7 @@ def turned_over(seed: int) -> MaskedModel:
 
 @plant(
     "A4-bool-eager",
-    "A bool mask of four axes under eager",
+    title="A bool mask of four axes under eager",
     symptom="sdpa obeys it, eager adds it to the scores: the outputs differ a little.",
     story="huggingface/transformers#48363 is its kin; eager takes every 4-D mask as added.",
     wrong="allowed[:, None]",
@@ -70,7 +70,7 @@ def bool_under_eager(seed: int) -> MaskedModel:
 
 @plant(
     "A4-ones-added",
-    "A 0/1 float mask of four axes",
+    title="A 0/1 float mask of four axes",
     symptom="Nothing is masked, under eager and under sdpa.",
     story="The tokenizer's 1 = keep, given the four axes by hand.",
     wrong="allowed[:, None].float()",
@@ -88,7 +88,7 @@ def ones_added(seed: int) -> MaskedModel:
 
 @plant(
     "D5-mistral",
-    "sliding_window counts the token itself",
+    title="sliding_window counts the token itself",
     symptom="Four keys a row where three were meant.",
     story="sliding_window=W is W keys, the token itself among them: "
     "huggingface/transformers#39408, vllm-project/vllm#3385.",
@@ -105,7 +105,7 @@ def mistral_window(seed: int) -> MaskedModel:
 
 @plant(
     "D5-modernbert",
-    "local_attention is both sides together",
+    title="local_attention is both sides together",
     symptom="Two neighbors on either side where four were meant, in the local layers only.",
     story="local_attention=W reaches W // 2 to either side; layer 0 is global.",
     wrong='"local_attention": 4',
@@ -122,7 +122,7 @@ def modernbert_window(seed: int) -> MaskedModel:
 
 @plant(
     "D6-llama",
-    "position_ids alone do not separate documents",
+    title="position_ids alone do not separate documents",
     symptom="Document 2 reads document 1, unless use_cache=False and no mask is passed.",
     story="Positions that start again are taken as borders only in one of the paths: "
     "huggingface/trl#3526, huggingface/nanoVLM#204.",
@@ -145,7 +145,7 @@ def llama_packed(seed: int) -> MaskedModel:
 
 @plant(
     "E6-gpt2",
-    "GPT-2 counts positions from the padding",
+    title="GPT-2 counts positions from the padding",
     symptom="A prompt gives other numbers when it is padded on the left.",
     story="Without position_ids, GPT-2 counts columns: ndif-team/nnsight#673, "
     "tloen/alpaca-lora#315.",
@@ -165,7 +165,7 @@ def gpt2_left(seed: int) -> MaskedModel:
 
 @plant(
     "E7-roberta",
-    "RoBERTa's padding must be id 1",
+    title="RoBERTa's padding must be id 1",
     symptom="Left padding with another id shifts every position.",
     story="RoBERTa counts the tokens whose id is not 1: huggingface/transformers#34528, #9116.",
     wrong="pad_id=0",
@@ -180,7 +180,7 @@ def roberta_pad_id(seed: int) -> MaskedModel:
 
 @plant(
     "E9-bert",
-    "BERT without attention_mask",
+    title="BERT without attention_mask",
     symptom="A text's vectors change with the length of its neighbors in the batch.",
     story="At its initial scale of 0.02 such a BERT is off by 0.008 only, at 0.3 by 0.8.",
     wrong="model(inputs_embeds=x)",
@@ -197,7 +197,7 @@ def bert_without(seed: int) -> MaskedModel:
 
 @plant(
     "E10-implementations",
-    "eager and sdpa read one mask differently",
+    title="eager and sdpa read one mask differently",
     symptom="Right under sdpa; switch to eager to see the maps, and the numbers change.",
     story="The same 4-D bool mask: huggingface/transformers#48363.",
     wrong='made(seed, "Bert", TEXT, embedded, "eager")',
@@ -213,7 +213,7 @@ def implementations_differ(seed: int) -> MaskedModel:
 
 @plant(
     "E11-vit",
-    "A ViT reads the black padding",
+    title="A ViT reads the black padding",
     symptom="Patches put up to half of their attention on padding; its pixels move [CLS].",
     story="Pictures are filled up to one size, and no mask is passed: lucidrains/vit-pytorch#246, "
     "facebookresearch/CovidPrognosis#16.",

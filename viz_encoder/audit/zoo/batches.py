@@ -12,10 +12,6 @@ from viz_encoder.audit.zoo.specimen import Valid, plant, real_tokens
 
 @plant(
     "C8-kept-mask",
-    "The mask of the first batch is kept",
-    symptom="The first batch is right; later ones are masked with the padding of the first.",
-    story="A mask cached by its shape: right for a causal mask, which depends on nothing else, and "
-    "wrong for padding.",
     wrong="keep = self.__dict__.setdefault(str(valid.shape), valid)",
     right="keep = valid",
     flagged_by="batch_independence",
@@ -28,9 +24,6 @@ def mask_kept(self: Any, x: Tensor, valid: Valid) -> Tensor:
 
 @plant(
     "C9-sorted",
-    "Samples are sorted by length, and never put back",
-    symptom="Right for one text and texts of one length; otherwise vectors belong to other texts.",
-    story="Sorting by length, needed for packed recurrent networks and copied ever since.",
     wrong="return out",
     right="return out[order.argsort()]",
     flagged_by="gradient",
@@ -44,9 +37,6 @@ def never_put_back(self: Any, x: Tensor, valid: Tensor) -> Tensor:
 
 @plant(
     "E12-batch-divisor",
-    "A mean divided by the count of the whole batch",
-    symptom="The larger the batch, the shorter the vectors.",
-    story="valid.sum() instead of valid.sum(dim=1): the shapes fit either way.",
     wrong="total / valid.sum()",
     right="total / valid.sum(dim=1, keepdim=True)",
     flagged_by="batch_independence",
@@ -59,9 +49,6 @@ def divided_by_all(self: Any, x: Tensor, valid: Tensor) -> Tensor:
 
 @plant(
     "E13-lengths",
-    "Lengths one too long",
-    symptom="Every text reads one token of padding, whatever its length.",
-    story="An end token that is counted but was never added, or <= instead of <.",
     wrong="place <= lengths[:, None]",
     right="place < lengths[:, None]",
     flagged_by="maps",
@@ -74,12 +61,6 @@ def one_too_long(valid: Valid) -> Tensor:
 
 @plant(
     "C10-block-mask",
-    "A BlockMask made for sample 0 and shared",
-    symptom="Right as long as it runs uncompiled; compiled, long texts lose the ends that sample 0 "
-    "does not have.",
-    story="meta-pytorch/attention-gym#98: with B=None, create_block_mask asks the mask_mod for "
-    "sample 0 alone. A compiled flex_attention skips blocks by that list, and asks the mask_mod "
-    "within the others. Blocks of 2 tokens stand for those of 128.",
     wrong="samples = None",
     right="samples = len(valid)",
     flagged_by="static",
@@ -96,10 +77,6 @@ def blocks_of_one_sample(valid: Valid) -> BlockMask:
 
 @plant(
     "C18-sample-0",
-    "All samples get the mask of sample 0",
-    symptom="Right for one text; in a batch, texts are cut to the length of the first.",
-    story="mask[0] broadcasts over the batch without a word; so does what is made of the first "
-    "row's lengths.",
     wrong="keep = real_tokens(valid)[0].expand(len(valid), -1, -1)",
     right="keep = real_tokens(valid)",
     flagged_by="maps",
@@ -112,10 +89,6 @@ def mask_of_first(valid: Valid) -> Tensor:
 
 @plant(
     "C19-shuffled",
-    "Samples in one order, their masks in another",
-    symptom="Each text is masked by the length of its neighbor in the batch.",
-    story="The dataset pairs a text with the lengths of the one before it, as where a list is "
-    "rotated, or shuffled on its own.",
     wrong="real_tokens(valid.roll(1, dims=0))",
     right="real_tokens(valid)",
     flagged_by="maps",
@@ -127,10 +100,6 @@ def mask_of_neighbor(valid: Valid) -> Tensor:
 
 @plant(
     "C20-sorted-masks",
-    "Masks are sorted by length, samples are not",
-    symptom="Right where the batch happens to come longest first, as a bucketing loader gives it.",
-    story="Packed recurrent networks want the longest sample first, so lengths and masks are "
-    "sorted; the samples stay where they were.",
     wrong="real_tokens(valid[order])",
     right="real_tokens(valid)",
     flagged_by="maps",
@@ -143,9 +112,6 @@ def sorted_masks(valid: Valid) -> Tensor:
 
 @plant(
     "C21-over-batch",
-    "A mean over the samples",
-    symptom="A text's vectors change with what else is in the batch, padded or not.",
-    story="dim=0 for dim=-1: with the batch first, 0 is the sample.",
     wrong="x - x.mean(dim=0, keepdim=True)",
     right="x - x.mean(dim=-1, keepdim=True)",
     flagged_by="batch_independence",

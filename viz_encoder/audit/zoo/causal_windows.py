@@ -23,10 +23,6 @@ def _ignoring(layer: nn.MultiheadAttention, x: Tensor, ignore: Tensor) -> Tensor
 
 @plant(
     "D1-triu-0",
-    "triu(diagonal=0): a token may not see itself",
-    symptom="The first token is NaN, and with it everything after one more layer.",
-    story="The diagonal belongs to the keys that are allowed: RVC-Boss/GPT-SoVITS#965, "
-    "TransformerLensOrg/TransformerLens#284.",
     wrong="ones.triu(diagonal=0)",
     right="ones.triu(diagonal=1)",
     flagged_by="runs",
@@ -41,9 +37,6 @@ def itself_left_out(valid: Valid) -> Tensor:
 
 @plant(
     "D1-triu-2",
-    "triu(diagonal=2): a token sees the next one",
-    symptom="The loss is far too good: the model reads the token that it is to predict.",
-    story="Off by one the other way; in training it looks like success.",
     wrong="ones.triu(diagonal=2)",
     right="ones.triu(diagonal=1)",
     flagged_by="maps",
@@ -58,10 +51,6 @@ def next_one_seen(valid: Valid) -> Tensor:
 
 @plant(
     "D2-hint",
-    "is_causal=True overrides your mask",
-    symptom="The window counts in evaluation and not in training.",
-    story="is_causal is a hint: in one path nn.MultiheadAttention drops attn_mask for it, in "
-    "another it does not (pytorch/pytorch#99282, #172338, #195660).",
     wrong="attn_mask=ignore, need_weights=False, is_causal=True",
     right="attn_mask=ignore, need_weights=False",
     flagged_by="grad_mode",
@@ -75,10 +64,6 @@ def window_overridden(layer: nn.MultiheadAttention, x: Tensor, ignore: Tensor) -
 
 @plant(
     "D3-corner",
-    "A causal mask aligned to the wrong corner",
-    symptom="Later chunks see the start of the text only, and not even themselves.",
-    story="With fewer queries than keys, is_causal=True counts from the first key: with a cache or "
-    "in chunks, that is the wrong corner (onnx/onnx#8068).",
     wrong="q[:, :, start:stop], k[:, :, :stop], v[:, :, :stop], is_causal=True",
     right="q[:, :, start:stop], k[:, :, :stop], v[:, :, :stop], attn_mask=keep",
     flagged_by="maps",
@@ -97,10 +82,6 @@ def wrong_corner(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
 
 @plant(
     "D4-no-longer-causal",
-    "Causal only until a mask is given",
-    symptom="Causal for a single text; in a padded batch each token sees the future.",
-    story="The kernel takes attn_mask or is_causal, so the code drops the one for the other: "
-    "huggingface/transformers#48769, #30652.",
     wrong="attn_mask=keep[:, None], is_causal=False",
     right="attn_mask=(keep & keep.new_ones(keep.shape).tril())[:, None]",
     flagged_by="maps",
@@ -117,9 +98,6 @@ def causality_dropped(q: Heads, k: Heads, v: Heads, keep: Tensor) -> Heads:
 
 @plant(
     "D5-one-too-many",
-    "A window one key too wide",
-    symptom="Four keys a row where three were asked for; over many layers the reach grows.",
-    story="<= for <: huggingface/transformers#39408, #29623, vllm-project/vllm#3385.",
     wrong="(query - key) <= 3",
     right="(query - key) < 3",
     flagged_by="maps",
@@ -135,9 +113,6 @@ def one_key_too_many(valid: Valid) -> Tensor:
 
 @plant(
     "D5-one-too-few",
-    "A window one key too narrow",
-    symptom="Nothing leaks; each token just sees one neighbor less than it should.",
-    story="The same line, off by one the other way: huggingface/transformers#40700, zml/zml#763.",
     wrong="(query - key) < 3 - 1",
     right="(query - key) < 3",
     flagged_by="maps",
@@ -153,10 +128,6 @@ def one_key_too_few(valid: Valid) -> Tensor:
 
 @plant(
     "D5-one-side",
-    "A window on one side only",
-    symptom="Tokens see the left half of their window and never the right one.",
-    story="The absolute value is missing, or a causal mask was left on: similar to "
-    "unslothai/unsloth#8253.",
     wrong="((query - key) <= 2) & (query >= key)",
     right="((query - key).abs() <= 2)",
     flagged_by="maps",
@@ -171,10 +142,6 @@ def half_a_window(valid: Valid) -> Tensor:
 
 @plant(
     "D6-packed",
-    "Packed documents read each other",
-    symptom="A document's vectors depend on which document was packed in front of it.",
-    story="Several texts share one sequence to save padding, and only the causal mask is passed: "
-    "huggingface/nanoVLM#204, alex-hh/profam#495, huggingface/trl#3526.",
     wrong="return earlier_tokens(valid)",
     right="return earlier_tokens(valid) & same_document",
     flagged_by="maps",

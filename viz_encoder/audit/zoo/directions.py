@@ -20,10 +20,6 @@ from viz_encoder.audit.zoo.specimen import (
 
 @plant(
     "D15-still-causal",
-    "A causal mask is left on in an encoder",
-    symptom="Embeddings are usable and never good; the first tokens know nothing of the text.",
-    story="A decoder is made an encoder, and its layers learn of it; what builds the masks does "
-    "not: huggingface/transformers#46079.",
     wrong="keep = passed.tril()",
     right="keep = passed",
     flagged_by="maps",
@@ -36,9 +32,6 @@ def still_causal(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
 
 @plant(
     "D16-both-sides",
-    "A causal window that looks to both sides",
-    symptom="The loss is far too good, as where no causal mask is passed.",
-    story="The distance is taken without its sign, as it is for an encoder's window.",
     wrong="(query - key).abs() < 3",
     right="earlier_tokens(valid) & ((query - key) < 3)",
     flagged_by="maps",
@@ -53,10 +46,6 @@ def both_sides(valid: Valid) -> Tensor:
 
 @plant(
     "D17-beside",
-    "A window one position beside its place",
-    symptom="Nothing is missing in number: five keys a row, and the wrong five.",
-    story="Keys are cut into windows by unfold, after padding that is one too short in front and "
-    "one too long behind.",
     wrong="ahead = key - query - 1",
     right="ahead = key - query",
     flagged_by="maps",
@@ -72,10 +61,6 @@ def beside_its_place(valid: Valid) -> Tensor:
 
 @plant(
     "D18-other-layer",
-    "Layers with each other's patterns",
-    symptom="A checkpoint loads and runs, and understands long texts worse than it should.",
-    story="Layers of two kinds take turns, and the code begins with the other one: similar to "
-    "huggingface/transformers#35896, where windows came in the layers that were to have none.",
     wrong="blocks, window = passed",
     right="window, blocks = passed",
     flagged_by="maps",
@@ -100,10 +85,6 @@ def layers_exchanged(seed: int) -> MaskedModel:
 
 @plant(
     "D28-triangle",
-    "The wrong triangle",
-    symptom="Each token reads what is to come, and nothing that was.",
-    story="triu where True means ignore, and tril where it means keep; one of them is copied into "
-    "code of the other kind.",
     wrong="ones.triu()",
     right="ones.tril()",
     flagged_by="maps",
@@ -117,9 +98,6 @@ def wrong_triangle(valid: Valid) -> Tensor:
 
 @plant(
     "D29-window-only",
-    "A window takes the padding mask's place",
-    symptom="The last tokens of short texts read padding; all others are right.",
-    story="Two masks are to be combined, and the second is assigned where it should be added.",
     wrong="keep = near",
     right="keep = near & real_tokens(valid)",
     flagged_by="maps",
@@ -142,11 +120,6 @@ def ancestors(valid: Valid) -> Allowed:
 
 @plant(
     "D30-tree",
-    "A tree of tokens with a causal mask",
-    symptom="Speculative decoding accepts fewer tokens than it should, and never fails.",
-    story="Candidates are drafted as a tree and checked in one run (arXiv:2401.10774). With the "
-    "causal mask of a text, a token sees its siblings and other branches: "
-    "PaddlePaddle/FastDeploy#3514.",
     wrong="keep = earlier_tokens(valid)",
     right="keep = ancestors(valid)",
     flagged_by="maps",
@@ -166,10 +139,6 @@ def own_choice(valid: Valid) -> Allowed:
 
 @plant(
     "D31-choices",
-    "Choices behind one question see each other",
-    symptom="The score of an answer changes with the other answers, and with their order.",
-    story="Several choices, or documents to rank, are put behind one question to read it only "
-    "once; a padding mask alone does not keep them apart.",
     wrong="keep = real_tokens(valid) & ((choice < 0) | (choice >= 0)[:, None])",
     right="keep = real_tokens(valid) & ((choice < 0) | (choice[:, None] == choice))",
     flagged_by="maps",
@@ -184,10 +153,6 @@ def choices_joined(valid: Valid) -> Tensor:
 
 @plant(
     "D32-to-device",
-    "A block mask that stops being causal",
-    symptom="The loss is too low, and generation is worse than it promises.",
-    story="Moved to another device, the causal block mask of xformers came back as its parent "
-    "class, which is not causal: facebookresearch/xformers#1185.",
     wrong="keep = own_document(4)(valid)",
     right="keep = own_document(4, causal=True)(valid)",
     flagged_by="maps",
@@ -217,10 +182,6 @@ def _copies(valid: Valid) -> tuple[Tensor, Tensor, Tensor]:
 
 @plant(
     "D33-own-block",
-    "A noised block sees its own clean block",
-    symptom="The loss falls to nothing within minutes, and samples are noise.",
-    story="Block diffusion (arXiv:2503.09573) trains on a noised and a clean copy in one row. A "
-    "noised block may see the clean blocks before its own; with >= for > it sees its answer.",
     wrong="before = block[:, None] >= block",
     right="before = block[:, None] > block",
     flagged_by="maps",

@@ -37,10 +37,6 @@ def _adding(q: Heads, k: Heads, v: Heads, added: Tensor) -> Heads:
 
 @plant(
     "B1-empty-row",
-    "A token that may attend to nothing",
-    symptom="The first token is NaN, zeros or a plain average, depending on which path runs.",
-    story="Token 0 has no earlier token, and a softmax over nothing is not defined: "
-    "pytorch/pytorch#103749, #41508, onnx/onnx#8068.",
     wrong="keep = torch.ones(n_tokens, n_tokens).tril(-1).bool()",
     right="keep = torch.ones(n_tokens, n_tokens).tril().bool()",
     flagged_by="runs",
@@ -61,10 +57,6 @@ def nothing_before_the_first(seed: int) -> MaskedModel:
 
 @plant(
     "B2-empty-sample",
-    "A sample that is all padding",
-    symptom="One empty text in a batch gives NaN in eval, and numbers in training.",
-    story="nn.TransformerEncoder has three paths, and each answers an empty sample differently: "
-    "zeros, NaN, or finite numbers (pytorch/pytorch#103963, #64525).",
     wrong="ignore = ~valid",
     right="ignore = ~valid & valid.any(dim=1, keepdim=True)",
     flagged_by="empty_sample",
@@ -79,10 +71,6 @@ def one_sample_is_empty(valid: Valid) -> Tensor:
 
 @plant(
     "B3-poisoned-gradient",
-    "NaN gradients from unused rows",
-    symptom="All outputs are finite and right; the first training step makes every weight NaN.",
-    story="Padding queries were masked too. Their rows are NaN and become zeros: too "
-    "late, for 0 · NaN is NaN in the backward pass (pytorch/pytorch#41508).",
     wrong="keep = passed[:, None, :] & passed[:, :, None]",
     right="keep = passed[:, None, :].expand(-1, passed.shape[1], -1)",
     flagged_by="gradient",
@@ -97,10 +85,6 @@ def gradient_is_poisoned(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
 
 @plant(
     "B4-nan-in-padding",
-    "NaN in padding goes through a weight of 0",
-    symptom="Every output is NaN as soon as one text is padded, although the mask is right.",
-    story="0 · NaN is NaN: a masked value still takes part in the sum (pytorch/pytorch#101967). "
-    "Here a mean over no frames makes it; zeroing it afterwards leaves NaN gradients.",
     wrong="self.inner(x / counts, real_tokens(valid))",
     right="self.inner(x / counts.clamp(min=1), real_tokens(valid))",
     flagged_by="runs",
@@ -123,10 +107,6 @@ def _in_half_precision(scores: Any, seed: int) -> Around:
 
 @plant(
     "B5-half",
-    "-1e9 in half precision",
-    symptom="It works in float32, and raises an error in float16.",
-    story="The largest float16 is 65,504, so that -1e9 cannot be written: google/flax#982, "
-    "bentrevett/pytorch-seq2seq#191.",
     wrong="scores.masked_fill(~keep, -1e9)",
     right="scores.masked_fill(~keep, -torch.inf)",
     flagged_by="runs",
@@ -143,10 +123,6 @@ def too_large_for_half(seed: int) -> MaskedModel:
 
 @plant(
     "B5-two-masks",
-    "Two saturated masks, added",
-    symptom="Padding rows are NaN after the first layer, and all rows after the second.",
-    story="finfo.min + finfo.min is -inf; a row that is -inf everywhere is NaN: "
-    "huggingface/transformers#17306, NVIDIA-NeMo/Automodel#2658.",
     wrong="lowest * ~padding + lowest * ~causal",
     right="lowest * ~(padding & causal)",
     flagged_by="static",

@@ -26,10 +26,6 @@ def first_frame(valid: Valid) -> Allowed:
 
 @plant(
     "C22-rows",
-    "Frames with the keys of another clip",
-    symptom="One clip at a time is right; in a batch, clips take on each other's looks.",
-    story="Frames are folded into the batch as (batch, frame), and keys of the first frame are "
-    "repeated as (frame, batch): Stability-AI/generative-models#473 repeats them wrongly, too.",
     wrong="one.repeat(n_frames, 1, 1, 1)",
     right="one.repeat_interleave(n_frames, dim=0)",
     flagged_by="batch_independence",
@@ -56,10 +52,6 @@ def first_and_former(valid: Valid) -> Allowed:
 
 @plant(
     "D34-frames",
-    "A frame sees itself in place of the one before",
-    symptom="A video flickers: each frame is good by itself, and none follows from the last.",
-    story="Cross-frame attention takes keys of the first frame and of the one before "
-    "(arXiv:2212.11565). Where the list of frames is not moved on by one, a frame takes its own.",
     wrong="former = frame[:, None]",
     right="former = (frame[:, None] - 1).clamp(min=0)",
     flagged_by="maps",
@@ -97,10 +89,6 @@ def neighbors_both_ways(valid: Valid) -> Allowed:
 
 @plant(
     "D35-edges",
-    "Edges that are stored once",
-    symptom="Of two neighbors, one learns from the other, and the other learns nothing.",
-    story="A file of a graph without directions holds each edge once; attention over neighbors "
-    "needs it both ways.",
     wrong="return real_tokens(valid) & keep",
     right="return real_tokens(valid) & (keep | keep.mT)",
     flagged_by="maps",
@@ -114,10 +102,6 @@ def edges_once(valid: Valid) -> Tensor:
 
 @plant(
     "D36-self-loops",
-    "A graph without self-loops",
-    symptom="Nodes know their neighbors and forget themselves, so depth makes it worse.",
-    story="An adjacency matrix has no diagonal; attention over neighbors needs one: "
-    "danielegrattarola/keras-gat#11.",
     wrong="keep = graph & ~torch.eye(len(graph)).bool()",
     right="keep = graph | torch.eye(len(graph)).bool()",
     flagged_by="maps",
@@ -140,10 +124,6 @@ def found_for_chunks(valid: Valid) -> Allowed:
 
 @plant(
     "H17-chunks",
-    "What was found for a chunk is seen too early",
-    symptom="The loss is too good: what was looked up for a chunk tells its first tokens the rest.",
-    story="Retrieval by chunks (RETRO, arXiv:2112.04426) looks up neighbors of a whole chunk, so "
-    "its last token is the first that may see them: lucidrains/RETRO-pytorch#35.",
     wrong="queries = x",
     right="queries = x[:, CHUNK - 1 :]",
     flagged_by="cross_attention",

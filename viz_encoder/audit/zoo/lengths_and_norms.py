@@ -25,10 +25,6 @@ def _with_types(valid: Valid) -> dict[str, Tensor]:
 
 @plant(
     "A7-token-types",
-    "Token types passed as the mask",
-    symptom="Training works nearly as well as it should; the second text of a pair is read alone.",
-    story="A model takes (ids, token types, mask) and is called with (ids, mask, token types): "
-    "allenai/allennlp#2145.",
     wrong='keep = passed["token_type_ids"] == 1',
     right='keep = passed["attention_mask"] == 1',
     flagged_by="maps",
@@ -42,10 +38,6 @@ def types_for_the_mask(self: Any, x: Tensor, passed: dict[str, Tensor]) -> Tenso
 
 @plant(
     "E15-shares",
-    "Lengths kept as shares of the longest, and cut off",
-    symptom="A few lengths of many lose their last token, and no test of one's own has them.",
-    story="27 / 49 * 49 is 26.999998 in float32, and int() makes 26 of it: "
-    "speechbrain/speechbrain#2895.",
     wrong="lengths = (shares * x.shape[1]).int()",
     right="lengths = (shares * x.shape[1]).round()",
     flagged_by="lengths",
@@ -59,10 +51,6 @@ def shares_cut_off(self: Any, x: Tensor, shares: Tensor) -> Tensor:
 
 @plant(
     "E19-rounded",
-    "Lengths rounded up to whole blocks",
-    symptom="Texts of 8, 16, 24 tokens are right; all others read the padding of their block.",
-    story="Batches are padded to a multiple of 8 for speed, and the mask is made of the same "
-    "number.",
     wrong="lengths = (lengths + 3) // 4 * 4",
     right="lengths = valid.sum(dim=1)",
     flagged_by="maps",
@@ -76,10 +64,6 @@ def rounded_up(valid: Valid) -> Tensor:
 
 @plant(
     "E16-side",
-    "A mask for padding on the right, and padding on the left",
-    symptom="Short texts lose their last words, and look at padding in their place.",
-    story="A tokenizer is set to the other side for generation, and the mask is still made of "
-    "lengths.",
     wrong="keep = place < lengths[:, None]",
     right="keep = valid",
     flagged_by="maps",
@@ -94,9 +78,6 @@ def other_side(valid: Valid) -> Tensor:
 
 @plant(
     "E17-group-norm",
-    "A norm over tokens counts the padding",
-    symptom="All tokens of a text move when another text of the batch is longer.",
-    story="GroupNorm takes mean and variance over time: wav2vec 2.0, pytorch/audio#4205.",
     wrong="normed = self.norm(x.mT).mT",
     right="normed = self.own(x)",
     flagged_by="gradient",
@@ -110,10 +91,6 @@ def norm_over_padding(self: Any, x: Tensor, valid: Valid) -> Tensor:
 
 @plant(
     "E18-batch-norm",
-    "BatchNorm counts the padding while it trains",
-    symptom="Evaluation is right; the more the batches were padded, the worse it has learned.",
-    story="BatchNorm1d takes its mean and variance over all places of the batch: the convolution "
-    "of a Conformer (pytorch/audio#4205).",
     wrong="normed = self.norm(x.mT).mT",
     right="normed = x.masked_scatter(real, self.norm(x[valid]))",
     flagged_by="train_mode",
@@ -129,9 +106,6 @@ def batch_norm_over_padding(self: Any, x: Tensor, valid: Valid) -> Tensor:
 
 @plant(
     "A8-one-of-two",
-    "Of two masks, one is used",
-    symptom="Where two documents meet, each reads the end of the other.",
-    story="A call takes two masks, and one layer of code on the way hands on only the first.",
     wrong='keep = passed["window"]',
     right='keep = passed["window"] & passed["document"]',
     flagged_by="maps",
@@ -146,10 +120,6 @@ def one_of_two(self: Any, x: Tensor, passed: dict[str, Tensor]) -> Tensor:
 
 @plant(
     "E20-filled-keys",
-    "Keys are filled up, and the mask opens them",
-    symptom="Every weight is a little too small, the less so the longer the text.",
-    story="Kernels want a multiple of 8 keys, a static cache has room for more: what is filled up "
-    "holds zeros, and a score of 0 is not -inf: flashinfer-ai/flashinfer#5090.",
     wrong="keep = F.pad(passed, (0, more), value=True)",
     right="keep = F.pad(passed, (0, more), value=False)",
     flagged_by="maps",
@@ -164,9 +134,6 @@ def filled_keys(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
 
 @plant(
     "D14-order",
-    "Tokens run backward, their mask does not",
-    symptom="A bidirectional model is right in one direction and sees the future in the other.",
-    story="x.flip(1) for the backward pass, and the causal mask as it was.",
     wrong="keep = passed",
     right="keep = passed.flip(1, 2)",
     flagged_by="gradient",

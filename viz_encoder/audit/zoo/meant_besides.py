@@ -20,10 +20,6 @@ def alibi(valid: Valid) -> Tensor:
 
 @plant(
     "H8-alibi-lost",
-    "ALiBi is lost where a mask is passed",
-    symptom="Everything runs; texts longer than those in training give poor results.",
-    story="One argument, attn_mask, carries both: a caller that passes a mask of its own replaces "
-    "the bias.",
     wrong="attn_mask=passed[:, None]",
     right="bias.masked_fill(~passed[:, None], -torch.inf)",
     flagged_by="bias",
@@ -37,10 +33,6 @@ def bias_is_lost(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
 
 @plant(
     "H9-alibi-heads",
-    "The slopes of ALiBi in the wrong order",
-    symptom="A checkpoint loads and runs, and its perplexity is off.",
-    story="Slopes are powers of 2, one per head, largest first; in reverse order, each head has "
-    "another head's reach.",
     wrong="scores_of(q, k) + bias.flip(0)",
     right="scores_of(q, k) + bias",
     flagged_by="bias",
@@ -65,9 +57,6 @@ def _inside(valid: Valid) -> Tensor:
 
 @plant(
     "E14-special",
-    "Mean pooling counts [CLS] and [SEP]",
-    symptom="Vectors of short texts are all alike: two of their four tokens are the same.",
-    story="The attention_mask is 1 for special tokens too; a mean by it alone counts them.",
     wrong="keep = valid",
     right="keep = between(valid)",
     flagged_by="pooled_tokens",
@@ -84,9 +73,6 @@ def special_tokens_pooled(self: Any, x: Tensor, valid: Tensor) -> Tensor:
 
 @plant(
     "H12-alibi-clipped",
-    "ALiBi that stops at a distance",
-    symptom="Short texts are right; in long ones, all that is far away counts the same.",
-    story="Distances are clamped to the longest of training, as tables of relative positions do.",
     wrong="bias = alibi(passed[:, 0]).clamp(min=farthest)",
     right="bias = alibi(passed[:, 0])",
     flagged_by="bias",
@@ -103,9 +89,6 @@ def bias_stops(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
 
 @plant(
     "H13-alibi-sign",
-    "ALiBi with the wrong sign",
-    symptom="Each token attends most to what is farthest from it.",
-    story="query - key for key - query, or a minus too many: meta-pytorch/attention-gym#86.",
     wrong="scores_of(q, k) - alibi(passed[:, 0])",
     right="scores_of(q, k) + alibi(passed[:, 0])",
     flagged_by="bias",
@@ -125,10 +108,6 @@ def relative(valid: Valid) -> Tensor:
 
 @plant(
     "H14-relative",
-    "Relative positions counted the other way",
-    symptom="Weights load and nothing raises; what stands before a token is taken to stand behind.",
-    story="A table of relative positions is looked up by query - key in one code and by key - "
-    "query in another.",
     wrong="bias = relative(passed[:, 0]).mT",
     right="bias = relative(passed[:, 0])",
     flagged_by="bias",
@@ -143,9 +122,6 @@ def other_direction(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
 
 @plant(
     "H10-beams",
-    "Beams are reordered, the mask of their prompts is not",
-    symptom="Beam search is worse than greedy decoding, in batches of several prompts only.",
-    story="The cache is reordered with the beams; the mask or positions kept beside it are not.",
     wrong="(tokens[order], keep)",
     right="(tokens[order], keep[order])",
     flagged_by="beam_reorder",
@@ -170,9 +146,6 @@ def mask_of_other_beams(seed: int) -> MaskedModel:
 
 @plant(
     "H11-beam-tokens",
-    "The cache is not reordered with the beams",
-    symptom="Beam search gives texts that change their subject in the middle.",
-    story="A custom cache has no reorder_cache, or one that returns what it was given.",
     wrong="return cache",
     right="return cache[order]",
     flagged_by="beam_reorder",

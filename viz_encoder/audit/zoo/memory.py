@@ -38,10 +38,6 @@ def real_ones(valid: Valid) -> Tensor:
 
 @plant(
     "H6-cross-causal",
-    "Cross-attention is causal, too",
-    symptom="The first tokens hardly see the source; everything runs, but training is slow.",
-    story="One helper builds the masks of all attention calls, and gives the causal one to "
-    "cross-attention as well.",
     wrong="attn_mask=ignore",
     right="attn_mask=None",
     flagged_by="cross_attention",
@@ -60,10 +56,6 @@ def causal_over_memory(self: Any, x: Tensor, keep: Tensor) -> Tensor:
 
 @plant(
     "H6-memory-padding",
-    "The padding of the memory is not masked",
-    symptom="A translation changes with the length of the other sources in its batch.",
-    story="memory_key_padding_mask is an argument of its own, beside those of source and target: "
-    "facebookresearch/fairseq#318.",
     wrong="key_padding_mask=None",
     right="key_padding_mask=~real",
     flagged_by="cross_attention",
@@ -82,10 +74,6 @@ def memory_padding(self: Any, x: Tensor, keep: Tensor) -> Tensor:
 
 @plant(
     "H7-prompt-padding",
-    "With a cache, the padding of the prompt is forgotten",
-    symptom="A batch of prompts of different lengths generates different texts than each prompt "
-    "alone.",
-    story="The mask covers the new tokens only; what is in the cache counts as real.",
     wrong="keep = torch.ones_like(passed)",
     right="keep = passed",
     flagged_by="cache",
@@ -107,10 +95,6 @@ def prompt_padding_forgotten(seed: int) -> MaskedModel:
 
 @plant(
     "F3-mask-dropout",
-    "Dropout on the mask",
-    symptom="Evaluation is right; in training, padding is read now and then.",
-    story="Dropout is meant for the weights. On the numbers that are added to the scores it sets "
-    "some of the -inf to 0, which opens them.",
     wrong="(scores + F.dropout(ban, 0.3, model.training)).softmax(-1)",
     right="F.dropout((scores + ban).softmax(-1), 0.3, model.training)",
     flagged_by="train_mode",
@@ -129,10 +113,6 @@ def dropout_on_the_mask(seed: int) -> MaskedModel:
 
 @plant(
     "F4-dropout-path",
-    "Masked only where dropout is off",
-    symptom="The loss in training is too good, and evaluation, where nothing is dropped, is poor.",
-    story="A fused kernel has the mask. With dropout above 0 another path runs, and it lacks the "
-    "mask: keras-team/keras#23038.",
     wrong="weights = scores_of(q, k).softmax(-1)",
     right="weights = scores_of(q, k).masked_fill(~passed[:, None], -torch.inf).softmax(-1)",
     flagged_by="train_mode",

@@ -11,10 +11,6 @@ from viz_encoder.audit.zoo.specimen import MaskedModel, as_it_is, earlier_tokens
 
 @plant(
     "C13-one-sample",
-    "Right for a batch of one only",
-    symptom="Every test with one text passes; in a batch, texts read padding or lose their ends.",
-    story="Lengths are taken from the batch as a whole, as where cu_seqlens are those of one row: "
-    "axolotl-ai-cloud/axolotl#1375.",
     wrong="lengths = valid.sum().expand(len(x)) // len(x)",
     right="lengths = valid.sum(dim=1)",
     flagged_by="maps",
@@ -27,10 +23,6 @@ def right_for_one(self: Any, x: Tensor, valid: Tensor) -> Tensor:
 
 @plant(
     "C14-copies",
-    "Copies of samples with each other's masks",
-    symptom="With one prompt all is well; with several, images follow the wrong words.",
-    story="Under classifier-free guidance each sample runs twice. Samples are repeated one after "
-    "the other, masks as a whole: huggingface/diffusers#13634.",
     wrong="valid.repeat(2, 1)",
     right="valid.repeat_interleave(2, dim=0)",
     flagged_by="maps",
@@ -47,10 +39,6 @@ def copies_mixed_up(self: Any, x: Tensor, valid: Tensor) -> Tensor:
 
 @plant(
     "C15-folded-heads",
-    "repeat where heads are folded into the batch",
-    symptom="One text alone is right; in a batch, heads see the padding of other texts.",
-    story="(batch, head) becomes one axis, head after head of a sample; mask.repeat puts sample "
-    "after sample.",
     wrong="keep.repeat(n_heads, 1, 1)",
     right="keep.repeat_interleave(n_heads, dim=0)",
     flagged_by="maps",
@@ -67,10 +55,6 @@ def folded_heads(q: Heads, k: Heads, v: Heads, keep: Tensor) -> Heads:
 
 @plant(
     "C16-mask-of-one",
-    "A mask with a batch of one, cut along the samples",
-    symptom="Fewer outputs than inputs, or an error at the second sample.",
-    story="A mask that is shared by all samples has a batch axis of 1. What works through the "
-    "batch in chunks cuts it, too, and has none left after the first.",
     wrong="masks = keep.split(1)",
     right="masks = keep.expand(len(x), -1, -1).split(1)",
     flagged_by="runs",
@@ -86,9 +70,6 @@ def cut_along_one(self: Any, x: Tensor, keep: Tensor) -> Tensor:
 
 @plant(
     "C17-squeezed",
-    "A mask that is lost for a batch of one",
-    symptom="Batches are right; a single text that is padded gets other vectors.",
-    story="mask.squeeze(), or a test for len(x) > 1 that was meant to save time.",
     wrong="keep = torch.ones_like(valid) if len(x) == 1 else valid",
     right="keep = valid",
     flagged_by="padding_invariance",
@@ -104,9 +85,6 @@ N_SAMPLES, LONGEST = 64, 64
 
 @plant(
     "C11-in-place",
-    "A mask that the first layer changes",
-    symptom="The first layer is right; every later one has lost a token, and so has the next call.",
-    story="A mask is edited where it stands, and all layers share it: Shujun-He/RibonanzaNet#7.",
     wrong="keep = valid",
     right="keep = valid.clone()",
     flagged_by="in_place",
@@ -122,10 +100,6 @@ def changed_between_layers(self: Any, x: Tensor, valid: Tensor) -> Tensor:
 
 @plant(
     "C12-buffer",
-    "Padding that is written into the causal buffer",
-    symptom="The first batch is right; later ones see less and less.",
-    story="register_buffer keeps one causal mask for all calls, a slice of it is a view, and &= "
-    "writes through the view.",
     wrong="keep &= real_tokens(valid)",
     right="keep = keep & real_tokens(valid)",
     flagged_by="in_place",

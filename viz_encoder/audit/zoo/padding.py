@@ -29,10 +29,6 @@ ReadMask = Callable[[Any, Tensor, Tensor], Tensor]
 
 @plant(
     "E1-convolution",
-    "A convolution reads the padding",
-    symptom="The last real tokens of a short text change with what stands behind them.",
-    story="Attention is masked, but a convolution in front of it takes its neighbors as they come: "
-    "speech and vision encoders with a convolutional stem.",
     wrong="self.stem(x.mT).mT",
     right="self.stem(x.masked_fill(~valid[:, :, None], 0.0).mT).mT",
     flagged_by="gradient",
@@ -45,10 +41,6 @@ def stem_reads_padding(self: Any, x: Tensor, valid: Tensor) -> Tensor:
 
 @plant(
     "E1-centering",
-    "The mean over all tokens is subtracted",
-    symptom="All tokens of a text move when another text of the batch is longer.",
-    story="Normalizing over time counts the padding in: instance norm, feature normalization of "
-    "speech encoders.",
     wrong="mean = x.mean(dim=1, keepdim=True)",
     right="mean = x.mul(keep).sum(dim=1, keepdim=True) / keep.sum(dim=1, keepdim=True)",
     flagged_by="gradient",
@@ -63,10 +55,6 @@ def mean_of_all_taken_off(self: Any, x: Tensor, valid: Tensor) -> Tensor:
 
 @plant(
     "E6-left-positions",
-    "Left padding shifts the positions",
-    symptom="Every number is finite, every map is masked correctly, and yet the vectors are wrong.",
-    story="Positions are counted from the first column, which is padding: ndif-team/nnsight#673, "
-    "unslothai/unsloth#3795, tloen/alpaca-lora#315.",
     wrong="positions = torch.arange(x.shape[1]).expand(valid.shape)",
     right="positions = (valid.cumsum(dim=1) - 1).clamp(min=0)",
     flagged_by="padding_invariance",
@@ -82,9 +70,6 @@ def positions_shifted(self: Any, x: Tensor, valid: Tensor) -> Tensor:
 
 @plant(
     "E8-pad-is-eos",
-    "The padding token is also the end token",
-    symptom="The last real token of every text is hidden from all others.",
-    story="pad_token = eos_token, and the mask is made from ids != pad: QwenLM/Qwen#1080.",
     wrong="keep = ids != EOS",
     right="keep = valid",
     flagged_by="maps",
@@ -100,10 +85,6 @@ def end_token_hidden(valid: Valid) -> Tensor:
 
 @plant(
     "E9-no-mask",
-    "No mask passed at all",
-    symptom="A text's vectors change with its neighbors in the batch, by little enough to be "
-    "taken for rounding in a small model.",
-    story="The commonest of all: the mask is made, and the call leaves it out.",
     wrong="encoder(x)",
     right="encoder(x, src_key_padding_mask=ignore)",
     flagged_by="gradient",
@@ -116,10 +97,6 @@ def mask_left_out(encoder: nn.TransformerEncoder, x: Tensor, ignore: Tensor) -> 
 
 @plant(
     "E10-one-implementation",
-    "One of two implementations never gets the mask",
-    symptom="eager and sdpa agree on a text alone and differ in a padded batch.",
-    story="The faster path was added later, and its call forgot the mask: "
-    "AnswerDotAI/ModernBERT#40, similar to huggingface/transformers#29029.",
     wrong="F.scaled_dot_product_attention(q, k, v)",
     right="sdpa(q, k, v, passed)",
     flagged_by="implementations",
@@ -136,10 +113,6 @@ def one_path_forgets(seed: int) -> MaskedModel:
 
 @plant(
     "E11-cls-shift",
-    "The mask is one short of [CLS]",
-    symptom="The last patch of a small picture is hidden, and a patch of padding is read.",
-    story="A token is put in front, and the mask is padded at its other end: similar to "
-    "lucidrains/vit-pytorch#246, sign/WeLT#1.",
     wrong="keep = F.pad(valid, (0, 1), value=True)",
     right="keep = F.pad(valid, (1, 0), value=True)",
     flagged_by="maps",
@@ -154,10 +127,6 @@ def one_short(self: Any, x: Tensor, valid: Tensor) -> Tensor:
 
 @plant(
     "E2-two-paths",
-    "Padding rows differ between train and eval",
-    symptom="The pooled vector differs between no_grad and a run with gradients.",
-    story="torch's fused path fills the rows of padding with zeros, the ordinary one does not, and "
-    "a pooling that counts them in shows it: pytorch/pytorch#86120, #97111.",
     wrong="hidden.amax(dim=1)",
     right="hidden.masked_fill(~valid[:, :, None], -torch.inf).amax(dim=1)",
     flagged_by="grad_mode",
@@ -174,10 +143,6 @@ def paths_differ(seed: int) -> MaskedModel:
 
 @plant(
     "E3-mean",
-    "Mean pooling counts the padding",
-    symptom="The same sentence gets a different vector when its neighbors in the batch are longer.",
-    story="huggingface/sentence-transformers#2569, HazyResearch/m2#43, "
-    "autoliuweijie/BERT-whitening-pytorch#13.",
     wrong="hidden.mean(dim=1)",
     right="hidden.mul(keep).sum(dim=1) / keep.sum(dim=1)",
     flagged_by="padding_invariance",
@@ -190,10 +155,6 @@ def mean_of_all(hidden: Tensor, valid: Tensor) -> Tensor:
 
 @plant(
     "E4-max",
-    "Max pooling over zeroed padding",
-    symptom="No dimension is ever below 0 once a text is padded.",
-    story="Zeros are a good filling for sums and a bad one for a maximum; no gradient flows "
-    "through them, so only a text alone and in a batch shows it.",
     wrong="hidden.mul(keep).amax(dim=1)",
     right="hidden.masked_fill(~keep, -torch.inf).amax(dim=1)",
     flagged_by="padding_invariance",
@@ -206,10 +167,6 @@ def maximum_with_zeros(hidden: Tensor, valid: Tensor) -> Tensor:
 
 @plant(
     "E5-last",
-    "The last position of a text padded on the right",
-    symptom="All short texts get a vector of padding.",
-    story="[:, -1] is the last token only with padding in front; a habit from decoders, carried "
-    "over to encoders.",
     wrong="hidden[:, -1]",
     right="hidden[torch.arange(len(hidden)), valid.sum(dim=1) - 1]",
     flagged_by="padding_invariance",

@@ -19,10 +19,6 @@ MAX_POSITIONS, DILATION, PROCESS = 64, 2, 1
 
 @plant(
     "D19-blocks",
-    "Causal from block to block only",
-    symptom="The model reads up to two tokens of what it is to predict, and later fails without.",
-    story="A kernel skips whole blocks by their numbers, and forgets to compare positions within "
-    "the blocks on the diagonal.",
     wrong="query // 3 >= key // 3",
     right="query >= key",
     flagged_by="maps",
@@ -43,10 +39,6 @@ def chunks_so_far(valid: Valid) -> Tensor:
 
 @plant(
     "D20-next-chunk",
-    "A chunk too far ahead",
-    symptom="Recognition of whole recordings is better than of the same sound as it comes in.",
-    story="A streaming encoder hears in chunks. While it trains, nothing keeps it from hearing the "
-    "next one; when it listens live, there is none.",
     wrong="chunk[None, :] <= chunk[:, None] + 1",
     right="chunk[None, :] <= chunk[:, None]",
     flagged_by="maps",
@@ -71,10 +63,6 @@ def every_key(step: int) -> Intent:
 
 @plant(
     "D21-stride",
-    "Another stride in a dilated window",
-    symptom="The reach is larger than planned, and what lies between is never seen.",
-    story="Dilated windows (Longformer, arXiv:2004.05150) leave out d - 1 keys between two, and "
-    "the code leaves out d.",
     wrong="keep = every_key(DILATION + 1)(valid)",
     right="keep = every_key(DILATION)(valid)",
     flagged_by="maps",
@@ -88,10 +76,6 @@ def other_stride(valid: Valid) -> Tensor:
 
 @plant(
     "D22-document-edges",
-    "searchsorted without right=True",
-    symptom="The first token of each document reads the document before it, and not its own.",
-    story="cu_seqlens holds the places where documents begin; searchsorted counts those below a "
-    "place, and with right=True those up to it.",
     wrong="torch.searchsorted(begins, place)",
     right="torch.searchsorted(begins, place, right=True)",
     flagged_by="maps",
@@ -121,11 +105,6 @@ def with_random_keys(drawn: int) -> Intent:
 
 @plant(
     "D23-random-keys",
-    "Random keys drawn with another seed",
-    symptom="A checkpoint gives other numbers in another process.",
-    story="Random attention (BigBird, arXiv:2007.14062) draws keys once, and a model is only right "
-    "with those that it was trained with. No rule tells which ones: an audit can say that the mask "
-    "is obeyed, and that it is another one.",
     wrong="keep = with_random_keys(PROCESS)(valid)",
     right="keep = with_random_keys(0)(valid)",
     flagged_by="maps",

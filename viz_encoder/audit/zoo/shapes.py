@@ -33,10 +33,6 @@ def _ignoring(layer: nn.MultiheadAttention, x: Tensor, ignore: Tensor) -> Tensor
 
 @plant(
     "C1-repeat",
-    "repeat for repeat_interleave",
-    symptom="Right for one text, wrong in a batch: samples are masked with each other's padding.",
-    story="nn.MultiheadAttention wants sample 0 head 0, sample 0 head 1, …; repeat gives sample 0, "
-    "sample 1, … (ArrowLuo/CLIP4Clip#22, line/lighthouse#77, reczoo/FuxiCTR#130).",
     wrong="ignore.repeat(N_HEADS, 1, 1)",
     right="ignore.repeat_interleave(N_HEADS, dim=0)",
     flagged_by="maps",
@@ -50,10 +46,6 @@ def repeated_in_the_wrong_order(valid: Valid) -> Tensor:
 
 @plant(
     "C2-transposed",
-    "Queries masked in place of keys",
-    symptom="Real tokens read the padding; only the rows of padding itself are masked.",
-    story="A mask (batch, token) needs its new axis in front of the keys; put behind them, it "
-    "masks who looks and not who is looked at.",
     wrong="keep[:, None, :, None]",
     right="keep[:, None, None, :]",
     flagged_by="maps",
@@ -66,10 +58,6 @@ def queries_masked(q: Heads, k: Heads, v: Heads, keep: Tensor) -> Heads:
 
 @plant(
     "C3-batch-is-length",
-    "A padding mask taken for an attention mask",
-    symptom="It raises an error, except where the batch is as large as the text is long: then "
-    "token i of every sample gets the padding of sample i.",
-    story="(batch, token) is passed where (query, key) is meant: lucidrains/vit-pytorch#71, #293.",
     wrong="attn_mask=ignore",
     right="key_padding_mask=ignore",
     flagged_by="runs",
@@ -82,10 +70,6 @@ def batch_as_queries(layer: nn.MultiheadAttention, x: Tensor, ignore: Tensor) ->
 
 @plant(
     "C4-batch-first",
-    "batch_first forgotten",
-    symptom="Texts of one batch attend to each other; each token sees its own place only.",
-    story="torch.nn's default is (token, batch, d_model). The error that the mask raised was "
-    "silenced by transposing the mask.",
     wrong="encoder(x, src_key_padding_mask=ignore.T)",
     right="encoder(x.transpose(0, 1), src_key_padding_mask=ignore).transpose(0, 1)",
     flagged_by="batch_independence",
@@ -103,9 +87,6 @@ def samples_mixed(seed: int) -> MaskedModel:
 
 @plant(
     "C5-one-layer",
-    "One layer gets no mask",
-    symptom="The mean of all maps looks almost right; layer 1 reads the padding.",
-    story="A mask passed from layer to layer manually, and dropped at one of them.",
     wrong="F.scaled_dot_product_attention(q, k, v)",
     right="sdpa(q, k, v, passed)",
     flagged_by="maps",
@@ -121,9 +102,6 @@ def one_layer_open(seed: int) -> MaskedModel:
 
 @plant(
     "C5-one-head",
-    "One head gets no mask",
-    symptom="The mean over heads shows a little weight on padding; head 1 puts most of it there.",
-    story="Masks built head by head, one of them left at its default.",
     wrong="keep[:, 1] = True",
     right="keep[:, 1] = passed",
     flagged_by="maps",
@@ -138,11 +116,6 @@ def one_head_open(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
 
 @plant(
     "C5-no-head-axis",
-    "A mask without an axis for the heads",
-    symptom="An error that speaks of sizes; where batch and heads are as many, no error and masks "
-    "of other samples.",
-    story="(batch, query, key) against scores (batch, head, query, key): axes are matched from the "
-    "end, so samples are taken for heads: lucidrains/graph-transformer-pytorch#2.",
     wrong="attn_mask=keep",
     right="attn_mask=keep[:, None]",
     flagged_by="runs",
@@ -154,9 +127,6 @@ def no_head_axis(q: Heads, k: Heads, v: Heads, keep: Tensor) -> Heads:
 
 @plant(
     "C6-softmax-axis",
-    "Softmax over the queries",
-    symptom="The columns of a map sum to 1, its rows do not.",
-    story="softmax(dim=-2), or an axis that moved when heads were split.",
     wrong="scores.softmax(dim=-2)",
     right="scores.softmax(dim=-1)",
     flagged_by="gradient",
@@ -171,11 +141,6 @@ def softmax_over_queries(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
 
 @plant(
     "C7-heads-by-view",
-    "Heads split by view alone",
-    symptom="The masks are right, yet tokens read what they may not: each head holds pieces of "
-    "several tokens.",
-    story="view(batch, heads, token, d_head) without the transpose gives the right shape and the "
-    "wrong numbers.",
     wrong="t.reshape(t.shape[0], N_HEADS, -1, t.shape[-1] // N_HEADS)",
     right="t.unflatten(-1, (N_HEADS, -1)).transpose(1, 2)",
     flagged_by="gradient",

@@ -1,6 +1,7 @@
 """Specimen: one planted mask bug, the model that has it, wrong or mended, and what is meant."""
 
 import inspect
+import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from functools import cache
@@ -21,6 +22,7 @@ from viz_encoder.audit.zoo.models import (
     torch_encoder,
     written_out,
 )
+from viz_encoder.bundled import asset
 from viz_encoder.model.masks import Valid as Valid
 
 
@@ -174,7 +176,17 @@ def built(
     return MaskedModel(makers[first](seed, code), intent, passed, **options)
 
 
-def plant(identifier: str, title: str, **given: Any) -> Callable[[Code], Specimen]:
-    """Turn a function into the specimen of that name: its texts, and what `built` takes."""
+@cache
+def _texts() -> dict[str, dict[str, str]]:
+    """What a page says of each plant of the zoo, by its identifier."""
+    return tomllib.loads(asset("zoo.toml").read_text(encoding="utf-8"))
+
+
+def plant(identifier: str, **given: Any) -> Callable[[Code], Specimen]:
+    """Turn a function into the specimen of that name: its texts, and what `built` takes.
+
+    Texts that are not given are those of `assets/zoo.toml`.
+    """
+    given = _texts().get(identifier, {}) | given
     texts = {one.name: given.pop(one.name) for one in fields(Specimen) if one.name in given}
-    return lambda code: Specimen(identifier, title, code=code, given=given, **texts)
+    return lambda code: Specimen(identifier, code=code, given=given, **texts)

@@ -28,10 +28,6 @@ def with_global(valid: Valid) -> Tensor:
 
 @plant(
     "D8-global",
-    "A global token in one direction only",
-    symptom="[CLS] reads the whole text, and no token far from it ever reads [CLS].",
-    story="Window attention with global tokens (Longformer, arXiv:2004.05150; BigBird, "
-    "arXiv:2007.14062) opens a row and a column; one of the two is forgotten.",
     wrong="keep[:, 0, :] = True",
     right="keep[:, 0, :] = keep[:, :, 0] = True",
     flagged_by="maps",
@@ -46,10 +42,6 @@ def one_direction(valid: Valid) -> Tensor:
 
 @plant(
     "D8-lost",
-    "Global tokens are left out",
-    symptom="[CLS] knows its neighbors only, and no layer brings the far end of a text to it.",
-    story="Which tokens are global is an argument of its own (global_attention_mask), and nothing "
-    "is said where it is not given: asked about in huggingface/transformers#11791.",
     wrong="keep = neighbors(1)(valid)",
     right="keep = with_global(valid)",
     flagged_by="maps",
@@ -63,9 +55,6 @@ def no_globals(valid: Valid) -> Tensor:
 
 @plant(
     "D9-edge",
-    "A window that is blind at the edge",
-    symptom="No token attends to the first one, not even its neighbors.",
-    story="Windows are cut out of blocks, and the first block begins one position too late.",
     wrong="keep[:, :, :1] = False",
     right="keep = near.clone()",
     flagged_by="maps",
@@ -81,10 +70,6 @@ def blind_at_the_edge(valid: Valid) -> Tensor:
 
 @plant(
     "D10-positions",
-    "Packed documents whose positions run on",
-    symptom="The masks are right, but a packed document gets other vectors than it does alone.",
-    story="Positions are counted over the whole sequence: the second document begins where no "
-    "document ever began in training.",
     wrong="positions = place",
     right="positions = place % 4",
     flagged_by="documents",
@@ -109,10 +94,6 @@ def from_first_real(valid: Valid) -> Tensor:
 
 @plant(
     "D25-places",
-    "A global token at place 0, and padding in front",
-    symptom="Right without padding; in a batch, [CLS] of short texts is like any other token.",
-    story="[CLS] is taken to be the token at place 0, which is padding where a tokenizer pads on "
-    "the left.",
     wrong="first = torch.arange(valid.shape[1]).expand(valid.shape) == 0",
     right="first = valid & (valid.cumsum(dim=1) == 1)",
     flagged_by="maps",
@@ -138,10 +119,6 @@ def own_prefix(valid: Valid) -> Tensor:
 
 @plant(
     "D24-longest",
-    "All samples have the prefix of the longest one",
-    symptom="Right for one text, and for texts whose prefixes are equally long.",
-    story="A prefix is read in both directions, what follows is causal. One length for the whole "
-    "batch, its maximum, opens the rest of shorter texts to tokens before it.",
     wrong="lengths = lengths.max().expand_as(lengths)",
     right="lengths = valid.sum(dim=1, keepdim=True) // 2",
     flagged_by="maps",

@@ -81,10 +81,6 @@ def _of_picture(height: int, width: int, shift: int = SHIFT) -> dict[str, Any]:
 
 @plant(
     "D11-window-axes",
-    "Shifted windows whose regions are cut along the wrong axes",
-    symptom="Square pictures are right; in others, patches at opposite borders see each other.",
-    story="Height and width change places on their way to the mask, or an axis is missing and only "
-    "columns are cut: zsyOAOA/ResShift#81.",
     wrong="img = _regions(WIDTH, HEIGHT)",
     right="img = _regions(HEIGHT, WIDTH)",
     flagged_by="maps",
@@ -98,11 +94,6 @@ def regions_turned(q: Heads, k: Heads, v: Heads, passed: None) -> Heads:
 
 @plant(
     "D12-window-padding",
-    "Shifted windows that are padded after the roll",
-    symptom="Pictures of whole windows are right; in others, the first row sees the last.",
-    story="Padding belongs at the picture's end before it is rolled. After the roll, what was "
-    "wrapped around stands in front of it, where the mask does not expect it: "
-    "huggingface/pytorch-image-models#2438.",
     wrong="F.pad(x.roll(BACK, AXES), BELOW)",
     right="F.pad(x, BELOW).roll(BACK, AXES)",
     flagged_by="maps",
@@ -126,10 +117,6 @@ def padded_after_the_roll(q: Heads, k: Heads, v: Heads, passed: None) -> Heads:
 
 @plant(
     "D13-window-mask",
-    "Windows that are not shifted, with the mask of shifted ones",
-    symptom="Patches at the right and lower border lose neighbors of their own window.",
-    story="One mask is made for the size that runs and given to every layer, shifted or not: "
-    "JingyunLiang/SwinIR#153.",
     wrong="img = _regions(HEIGHT, WIDTH)",
     right="img = torch.zeros(HEIGHT, WIDTH)",
     flagged_by="maps",
@@ -143,10 +130,6 @@ def mask_of_shifted_ones(q: Heads, k: Heads, v: Heads, passed: None) -> Heads:
 
 @plant(
     "D26-window-regions",
-    "Shifted windows without a mask",
-    symptom="Patches at opposite borders of a picture see each other.",
-    story="The roll brings opposite borders into one window. Faster kernels take no mask, and are "
-    "used without: asked about in zzd1992/FlashWindowAttention#1.",
     wrong="img = torch.zeros(HEIGHT, WIDTH)",
     right="img = _regions(HEIGHT, WIDTH)",
     flagged_by="maps",
@@ -160,10 +143,6 @@ def regions_missing(q: Heads, k: Heads, v: Heads, passed: None) -> Heads:
 
 @plant(
     "D27-window-shift",
-    "Windows that are never shifted",
-    symptom="A picture falls into tiles that know nothing of each other.",
-    story="Every second layer is to be shifted. A shift that is rounded to 0, or set to 0 where "
-    "one window covers an axis, is not noticed: shapes are the same.",
     wrong="by = (0, 0)",
     right="by = BACK",
     flagged_by="maps",
