@@ -9,7 +9,13 @@ from torch import Tensor
 from viz_encoder.audit.zoo import Specimen
 from viz_encoder.audit.zoo.directions import ancestors, clean_before, own_choice
 from viz_encoder.audit.zoo.frames import first_and_former, first_frame
-from viz_encoder.audit.zoo.repeated_patterns import chunks_so_far, every_key
+from viz_encoder.audit.zoo.patterns import (
+    chunks_so_far,
+    every_key,
+    from_first_real,
+    own_prefix,
+    with_global,
+)
 from viz_encoder.audit.zoo.specimen import (
     Intent,
     earlier_tokens,
@@ -19,7 +25,6 @@ from viz_encoder.audit.zoo.specimen import (
     real_tokens,
     windows_of,
 )
-from viz_encoder.audit.zoo.wide_patterns import from_first_real, own_prefix, with_global
 
 CODE = """\
 {imports}import viz_encoder as vz
