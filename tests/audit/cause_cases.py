@@ -403,19 +403,21 @@ MASKS: tuple[Row, ...] = tuple(
     )
 )
 # What nobody foresaw, with its causes: a mask that is passed wrong, whatever is wrong with it.
-STRANGE: tuple[tuple[str, Any, Mask, tuple[str, ...]], ...] = (
-    ("every second key", padding, lambda v: padding(v) & (place(v) % 2 == 0), ("as_passed",)),
-    ("one pair too many", causal, lambda v: causal(v) | _pair(v, 2, 4), ("as_passed",)),
-    ("one pair too few", padding, lambda v: padding(v) & ~_pair(v, 2, 1), ("as_passed",)),
-    ("two bugs at once", causal, lambda v: (near(v) & (place(v) >= -1)).roll(1, 0), ("as_passed",)),
-    ("rows turned", causal, lambda v: causal(v).roll(2, 1), ("as_passed",)),
-    ("random pairs", causal, lambda v: causal(v) | (_noise(v) > 0.6), ("as_passed",)),
-    (
-        "half of the window at 7 tokens, all of it at 13",
-        near,
-        lambda v: near(v) & (place(v).abs() <= v.shape[1] // 4),
-        ("as_passed",),
-    ),
+STRANGE: tuple[Row, ...] = tuple(
+    _row(*one, "as_passed")
+    for one in (
+        ("every second key", padding, lambda v: padding(v) & (place(v) % 2 == 0)),
+        ("one pair too many", causal, lambda v: causal(v) | _pair(v, 2, 4)),
+        ("one pair too few", padding, lambda v: padding(v) & ~_pair(v, 2, 1)),
+        ("two bugs at once", causal, lambda v: (near(v) & (place(v) >= -1)).roll(1, 0)),
+        ("rows turned", causal, lambda v: causal(v).roll(2, 1)),
+        ("random pairs", causal, lambda v: causal(v) | (_noise(v) > 0.6)),
+        (
+            "half of the window at 7 tokens, all of it at 13",
+            near,
+            lambda v: near(v) & (place(v).abs() <= v.shape[1] // 4),
+        ),
+    )
 )
 KERNELS = ("fused", "by hand", "unseen")
 
@@ -434,18 +436,10 @@ def _open_head(number: int, keep: Tensor) -> Tensor:
     return heads
 
 
-def _of_masks() -> list[CauseCase]:
+def _of_masks(rows: tuple[Row, ...]) -> list[CauseCase]:
     return [
         CauseCase(f"{name}, {kind}", _on(kind, mask), intent, right, close)
-        for name, intent, mask, right, close in MASKS
-        for kind in KERNELS
-    ]
-
-
-def _strange() -> list[CauseCase]:
-    return [
-        CauseCase(f"{name}, {kind}", _on(kind, mask), intent, right)
-        for name, intent, mask, right in STRANGE
+        for name, intent, mask, right, close in rows
         for kind in KERNELS
     ]
 
@@ -493,5 +487,5 @@ UNKNOWN = (
     *_inside("rows turned", lambda number, keep: keep.roll(2, 1)),
 )
 CASES: dict[str, CauseCase] = {
-    one.name: one for one in (*_of_masks(), *_of_parts(), *_strange(), *UNKNOWN)
+    one.name: one for one in (*_of_masks(MASKS), *_of_parts(), *_of_masks(STRANGE), *UNKNOWN)
 }

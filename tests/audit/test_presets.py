@@ -1,11 +1,12 @@
-"""Presets against masks by hand, and masks of files that are named by them."""
+"""Presets and documents against masks by hand, and masks of files that are named by them."""
 
 import itertools
 
+import numpy as np
 import pytest
 import torch
 
-from viz_encoder.audit.mask_input.conventions import Convention, from_bool, to_bool
+from viz_encoder.audit.mask_input.conventions import Convention, from_bool, packed, to_bool
 from viz_encoder.audit.mask_input.presets import MAX_TOKENS, PRESETS, custom, preset
 from viz_encoder.audit.mask_input.recognized import KNOWN, Recognized, recognized
 from viz_encoder.errors import InputError, SelectionError, TooLong
@@ -158,3 +159,19 @@ def test_of_any_other_mask_nothing_is_said():
     assert recognized(torch.ones(N, N, dtype=torch.bool)) == Recognized()
     assert recognized(torch.zeros(N, N, dtype=torch.bool)) == Recognized()
     assert recognized(torch.ones(600, 600, dtype=torch.bool).tril()).says.endswith("“Causal”.")
+
+
+@pytest.mark.parametrize("lengths", [[5, 7, 3], [4], [1, 1], [15]])
+def test_documents_of_their_own_lengths_are_blocks(lengths):
+    expected = np.zeros((15, 15), dtype=bool)
+    start = 0
+    for length in [*lengths, 15 - sum(lengths)]:
+        expected[start : start + length, start : start + length] = True
+        start += length
+    np.testing.assert_array_equal(packed(15, lengths).numpy(), expected)
+
+
+@pytest.mark.parametrize("lengths", [[0], [-1, 3], [16], [2.5], ["4"], [True]])
+def test_lengths_that_cannot_be_are_refused(lengths):
+    with pytest.raises(InputError):
+        packed(15, lengths)

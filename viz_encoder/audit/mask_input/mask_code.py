@@ -142,6 +142,22 @@ def _warnings(mask: Tensor) -> tuple[str, ...]:
 _HEADS = "q, k, v = torch.randn(3, 1, 2, n_tokens, 8)  # yours: (batch, head, token, d_head)"
 _ROW = "ignored = ~allowed[:1]  # (batch, token): one row for all queries; here True = ignore"
 _TOKENS = "x = torch.randn(1, n_tokens, 16)  # yours: (batch, token, d_model)"
+_MULTIHEAD = (
+    "model = nn.MultiheadAttention(16, num_heads=2, batch_first=True).eval()  # yours",
+    _TOKENS,
+)
+_ENCODER = (
+    "layer = nn.TransformerEncoderLayer(16, nhead=2, batch_first=True)",
+    "model = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False).eval()  # yours",
+    _TOKENS,
+)
+_BERT = (
+    "config = BertConfig(",
+    "    hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32",
+    ")",
+    "model = BertModel(config).eval()  # yours, from AutoModel.from_pretrained",
+    _TOKENS,
+)
 TARGETS: dict[str, Target] = {
     target.name: target
     for target in (
@@ -158,8 +174,7 @@ TARGETS: dict[str, Target] = {
             "nn.MultiheadAttention",
             ("from torch import nn",),
             (
-                "model = nn.MultiheadAttention(16, num_heads=2, batch_first=True).eval()  # yours",
-                _TOKENS,
+                *_MULTIHEAD,
                 "output, weights = model(",
                 "    x, x, x, attn_mask=~allowed, average_attn_weights=False  # here True = ignore",
                 ")",
@@ -169,10 +184,7 @@ TARGETS: dict[str, Target] = {
             "nn.TransformerEncoder",
             ("from torch import nn",),
             (
-                "layer = nn.TransformerEncoderLayer(16, nhead=2, batch_first=True)",
-                "model = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False).eval()"
-                "  # yours",
-                _TOKENS,
+                *_ENCODER,
                 "output = model(x, mask=~allowed)  # here True = ignore",
             ),
         ),
@@ -180,8 +192,7 @@ TARGETS: dict[str, Target] = {
             "nn.MultiheadAttention, key_padding_mask",
             ("from torch import nn",),
             (
-                "model = nn.MultiheadAttention(16, num_heads=2, batch_first=True).eval()  # yours",
-                _TOKENS,
+                *_MULTIHEAD,
                 _ROW,
                 "output, weights = model(",
                 "    x, x, x, key_padding_mask=ignored, average_attn_weights=False",
@@ -193,10 +204,7 @@ TARGETS: dict[str, Target] = {
             "nn.TransformerEncoder, src_key_padding_mask",
             ("from torch import nn",),
             (
-                "layer = nn.TransformerEncoderLayer(16, nhead=2, batch_first=True)",
-                "model = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False).eval()"
-                "  # yours",
-                _TOKENS,
+                *_ENCODER,
                 _ROW,
                 "output = model(x, src_key_padding_mask=ignored)",
             ),
@@ -234,12 +242,7 @@ TARGETS: dict[str, Target] = {
             "transformers",
             ("from transformers import BertConfig, BertModel",),
             (
-                "config = BertConfig(",
-                "    hidden_size=16, num_hidden_layers=2, num_attention_heads=2, "
-                "intermediate_size=32",
-                ")",
-                "model = BertModel(config).eval()  # yours, from AutoModel.from_pretrained",
-                _TOKENS,
+                *_BERT,
                 "added = torch.zeros(n_tokens, n_tokens, dtype=model.dtype)",
                 "added = added.masked_fill(~allowed, torch.finfo(model.dtype).min)"
                 "  # 0 = may attend",
@@ -251,12 +254,7 @@ TARGETS: dict[str, Target] = {
             "transformers, attention_mask (batch, token)",
             ("from transformers import BertConfig, BertModel",),
             (
-                "config = BertConfig(",
-                "    hidden_size=16, num_hidden_layers=2, num_attention_heads=2, "
-                "intermediate_size=32",
-                ")",
-                "model = BertModel(config).eval()  # yours, from AutoModel.from_pretrained",
-                _TOKENS,
+                *_BERT,
                 "keep = allowed[:1].long()  # (batch, token): 1 = keep, 0 = ignore",
                 "output = model(inputs_embeds=x, attention_mask=keep).last_hidden_state",
             ),
