@@ -126,9 +126,7 @@ def test_the_search_tells_how_far_it_is_and_ends_where_it_is_told_to(grammar, mo
         lambda self, away: ran.append(len(away)) or outputs(self, away),
     )
     # Without an answer that flips, all pairs and threes are tried after the single tokens.
-    monkeypatch.setattr(
-        without_tokens.WithoutTokens, "_said", lambda self, out: [("x", 1)] * len(out)
-    )
+    monkeypatch.setattr(without_tokens.Logits, "said", lambda self, out: [("x", 1)] * len(out))
     effects.flips(grammar, SENTENCE, progress=told.append)
     assert len(told) == 8 + 28 + 56 and told == sorted(told) and told[-1] == 1.0
     assert told[7] == pytest.approx(1 / 3) and sum(ran) == len(told)

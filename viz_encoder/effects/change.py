@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from reprlib import repr as shown  # truncates: client input can be of any length
 from typing import Any
@@ -95,11 +95,28 @@ class Change:
 
     def words(self, tokens: Sequence[str]) -> str:
         """The change in the past tense, such as "head 3.0 removed"."""
-        return _SAID[self.kind](self, tokens, _DONE)
+        if self.kind in SWITCHES:
+            return SWITCHES[self.kind][0]
+        what, after = self._what(tokens)
+        return f"{what} {_DONE[self.kind]}{after}"
 
     def command(self, tokens: Sequence[str]) -> str:
         """The change in the imperative, such as "remove head 3.0"."""
-        return _SAID[self.kind](self, tokens, _DO)
+        if self.kind in SWITCHES:
+            return SWITCHES[self.kind][1]
+        return f"{_DO[self.kind]} {''.join(self._what(tokens))}"
+
+    def _what(self, tokens: Sequence[str]) -> tuple[str, str]:
+        """What is changed, and what comes after the verb."""
+        if self.kind == "h":
+            return f"head {self.layer}.{self.head}", ""
+        name = quoted(tokens[self.key or 0])
+        if self.kind != "l":
+            return name, {"t": " from all", "r": f" with {quoted(self.word)}"}.get(self.kind, "")
+        where = "all heads" if self.layer is None else f"layer {self.layer}"
+        if self.head is not None:
+            where = f"{self.layer}.{self.head}"
+        return f"{quoted(tokens[self.query or 0])} → {name}", f" in {where}"
 
 
 def changes_of(codes: Iterable[Any], sample: Sample, n_layers: int, n_heads: int) -> list[Change]:
@@ -162,42 +179,3 @@ def _require_word(change: Change, sample: Sample) -> None:
 
 _DO = {"h": "remove", "l": "cut", "t": "hide", "m": "mask", "d": "delete", "r": "replace"}
 _DONE = {"h": "removed", "l": "cut", "t": "hidden", "m": "masked", "d": "deleted", "r": "replaced"}
-
-
-def _said(what: str, verb: str, verbs: dict[str, str], after: str = "") -> str:
-    """Object phrase, which follows the imperative and precedes the participle."""
-    ordered = (verb, what) if verbs is _DO else (what, verb)
-    return f"{' '.join(ordered)}{after}"
-
-
-def _head_said(change: Change, tokens: Sequence[str], verbs: dict[str, str]) -> str:
-    return _said(f"head {change.layer}.{change.head}", verbs["h"], verbs)
-
-
-def _token_said(change: Change, tokens: Sequence[str], verbs: dict[str, str]) -> str:
-    assert change.key is not None
-    after = {"t": " from all", "r": f" with {quoted(change.word)}"}.get(change.kind, "")
-    return _said(quoted(tokens[change.key]), verbs[change.kind], verbs, after)
-
-
-def _link_said(change: Change, tokens: Sequence[str], verbs: dict[str, str]) -> str:
-    assert change.query is not None
-    assert change.key is not None
-    where = "all heads" if change.layer is None else f"layer {change.layer}"
-    if change.head is not None:
-        where = f"{change.layer}.{change.head}"
-    link = f"{quoted(tokens[change.query])} → {quoted(tokens[change.key])}"
-    return _said(link, verbs["l"], verbs, f" in {where}")
-
-
-def _switch_said(change: Change, tokens: Sequence[str], verbs: dict[str, str]) -> str:
-    return SWITCHES[change.kind][verbs is _DO]
-
-
-Says = Callable[[Change, Sequence[str], dict[str, str]], str]
-_SAID: dict[str, Says] = {
-    **dict.fromkeys("tmdr", _token_said),
-    "h": _head_said,
-    "l": _link_said,
-    **dict.fromkeys(SWITCHES, _switch_said),
-}

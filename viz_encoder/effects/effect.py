@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from torch import Tensor
 
 from viz_encoder.arguments import Most, Progress, Token, public
 from viz_encoder.checkpoints import LoadedEncoder
@@ -19,7 +18,6 @@ from viz_encoder.result import ArrayResult, Columns, largest, long_columns
 from viz_encoder.shown import quoted
 
 SHORT = 40  # characters of a text that an error names
-UNSAID = ""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -83,12 +81,12 @@ class Effect(ArrayResult, main="values"):
         if len(self.values) > 1:
             of = f"mean of {len(self.values)} texts, spread {self.spread[layer, head]:.2g}"
             return f"Removing head {name} {_changes(self.measures[0])} by {size} ({of}), {most}."
-        now, its = str(self.answers[0, layer, head]), float(self.shares[0, layer, head])
         if not answer:
             return f"Removing head {name} {_changes(self.measures[0])} by {size}, {most}."
-        if now == answer:
-            return f"Removing head {name} keeps “{answer}” ({share:.3f} → {its:.3f}), {most}."
-        return f"Removing head {name} flips {self.flip}, {most}."
+        if self.flip:
+            return f"Removing head {name} flips {self.flip}, {most}."
+        its = float(self.shares[0, layer, head])
+        return f"Removing head {name} keeps “{answer}” ({share:.3f} → {its:.3f}), {most}."
 
     @property
     def flip(self) -> str:
@@ -215,25 +213,16 @@ class _One:
         self.before = require_number(float(measure.read(run.output)[0]))
         self.values = np.full(shape, np.nan)
         self.shares = np.full(shape, np.nan)
-        self.answers = np.full(shape, UNSAID, dtype=object)
-        said = measure.said(run.output)
-        self.untouched = (UNSAID, np.nan) if said is None else (self._name(said, 0), said.shares[0])
+        self.answers = np.full(shape, "", dtype=object)
+        (self.untouched,) = measure.said(run.output)
 
     def take_out(self, wanted: Sequence[HeadPlace], stand_in: Replacement) -> Iterator[float]:
         """Each head alone; the share that is done, after each batch."""
         for alone in self.run.each_alone(wanted, stand_in.of):
-            self._keep(alone.layer, alone.heads, alone.outputs)
+            at = alone.layer, alone.heads
+            self.values[at] = self.measure.read(alone.outputs) - self.before
+            self.answers[at], self.shares[at] = zip(*self.measure.said(alone.outputs), strict=True)
             yield alone.done
-
-    def _keep(self, layer: int, heads: Sequence[int], outputs: Tensor) -> None:
-        self.values[layer, heads] = self.measure.read(outputs) - self.before
-        said = self.measure.said(outputs)
-        if said is not None:
-            self.shares[layer, heads] = said.shares
-            self.answers[layer, heads] = [self._name(said, at) for at in range(len(heads))]
-
-    def _name(self, said: Any, at: int) -> str:
-        return self.measure.name(int(said.labels[at]))
 
 
 def _together(found: Sequence[_One], how: str) -> Effect:
@@ -242,7 +231,7 @@ def _together(found: Sequence[_One], how: str) -> Effect:
         before=np.array([one.before for one in found]),
         answers=np.stack([one.answers for one in found]),
         shares=np.stack([one.shares for one in found]),
-        untouched=tuple((name, float(share)) for name, share in (one.untouched for one in found)),
+        untouched=tuple(one.untouched for one in found),
         measures=tuple(one.measure.words for one in found),
         how=how,
         n_forwards=sum(one.run.n_forwards for one in found),

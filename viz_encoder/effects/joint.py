@@ -92,10 +92,8 @@ def joint(
     run = Rerun(encoder, encoder.read(text))
     of_run = measure_of(measure, run, MeasureArguments(answer, other, at, pooling))
     output = next(run.edited(edits_of(chosen(heads, encoder.config), stand_in, encoder)))
-    said = of_run.said(output)
     before, after = (float(of_run.read(each)[0]) for each in (run.output, output))
-    name = "" if said is None else of_run.name(int(said.labels[0]))
-    return after - before, name
+    return after - before, of_run.said(output)[0][0]
 
 
 def edits_of(

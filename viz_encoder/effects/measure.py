@@ -2,11 +2,11 @@
 
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from viz_encoder.arguments import Token, read_token
@@ -22,11 +22,7 @@ from viz_encoder.trace.prediction_heads import choose_head, likelihoods, masked_
 Outputs = Float[Tensor, "variant token d_model"]
 
 
-class BestLabels(NamedTuple):
-    """A prediction head's best label for each variant, with its probability."""
-
-    labels: Int[np.ndarray, " variant"]
-    shares: Float[np.ndarray, " variant"]
+Answer = tuple[str, float]  # a prediction head's best label, and its probability
 
 
 @runtime_checkable
@@ -40,22 +36,16 @@ class Measure(Protocol):
     def read(self, outputs: Outputs) -> Float[np.ndarray, " variant"]:
         """The number, for each variant."""
 
-    def said(self, outputs: Outputs) -> BestLabels | None:
-        """The prediction head's answer; None for measures without one."""
-
-    def name(self, number: int) -> str:
-        """Name of a label."""
+    def said(self, outputs: Outputs) -> list[Answer]:
+        """The prediction head's answer for each variant; ("", NaN) for measures without one."""
 
 
 class NoAnswer:
-    """What a measure of vectors says: no answer, and no label."""
+    """What a measure of vectors says."""
 
-    def said(self, outputs: Outputs) -> None:
+    def said(self, outputs: Outputs) -> list[Answer]:
         """No answer."""
-
-    def name(self, number: int) -> str:
-        """No label."""
-        return ""
+        return [("", float("nan"))] * len(outputs)
 
 
 @runtime_checkable
@@ -135,11 +125,11 @@ class Logits:
         shares, _ = likelihoods(self.head, self.logits(outputs))
         return shares[:, [self.answer, self.other]].cpu().numpy()
 
-    def said(self, outputs: Outputs) -> BestLabels:
+    def said(self, outputs: Outputs) -> list[Answer]:
         """The label that comes first now, and how likely it is."""
         shares, _ = likelihoods(self.head, self.logits(outputs))
         best = shares.max(dim=-1)
-        return BestLabels(best.indices.cpu().numpy(), best.values.cpu().numpy())
+        return list(zip(map(self.name, best.indices.tolist()), best.values.tolist(), strict=True))
 
 
 def _one_answer(asked: MeasureArguments, name: str) -> str:

@@ -8,7 +8,7 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from viz_encoder.checkpoints import LoadedEncoder
-from viz_encoder.effects.measure import Logits, Measure, MeasureArguments
+from viz_encoder.effects.measure import Answer, Logits, Measure, MeasureArguments
 from viz_encoder.effects.measures import Measured, measure_of, require_number
 from viz_encoder.effects.rerun import BATCH_TOKENS, Rerun
 from viz_encoder.errors import SelectionError
@@ -24,7 +24,7 @@ class Away(NamedTuple):
 
     places: tuple[int, ...]
     value: float
-    said: tuple[str, float]
+    said: Answer
     pair: Sequence[float]
 
 
@@ -46,7 +46,7 @@ class WithoutTokens:
         self.mask_id = mask_id(encoder) if how == "mask" else None
         self.names = self._run.sample.tokens
         self.before = require_number(float(self.measure.read(self._run.output)[0]))
-        self.untouched = self._said(self._run.output)[0]
+        self.untouched = self.measure.said(self._run.output)[0]
 
     def removable(self) -> list[int]:
         """All tokens but the queried one; with [MASK], no special tokens either."""
@@ -68,7 +68,7 @@ class WithoutTokens:
         for start in range(0, len(sets), step):
             part = sets[start : start + step]
             outputs = self._outputs(self._away(part))
-            values, said = self.measure.read(outputs), self._said(outputs)
+            values, said = self.measure.read(outputs), self.measure.said(outputs)
             pairs = [(float("nan"),) * 2] * len(part)
             if isinstance(self.measure, Logits):
                 pairs = self.measure.pair(outputs).tolist()
@@ -97,13 +97,6 @@ class WithoutTokens:
         with at_rest(run.model):
             output: Tensor = run.model(values, valid, segments, mask).output
         return output
-
-    def _said(self, outputs: Tensor) -> list[tuple[str, float]]:
-        said = self.measure.said(outputs)
-        if said is None:
-            return [("", float("nan"))] * len(outputs)
-        names = (self.measure.name(int(number)) for number in said.labels)
-        return list(zip(names, map(float, said.shares), strict=True))
 
 
 def mask_name(encoder: LoadedEncoder) -> str:
