@@ -42,13 +42,8 @@ def of_one(
             _unit(vector), f"the length of the {_whose(readout, sample)}", "length"
         )
     number = _likeliest(vector) if label is None else read_label(encoder, readout.head, label)
-    name = quoted(encoder.output_name(readout.head, number))
-    if rival is None:
-        return ScoreQuestion(_one(vector, number), f"the logit of {name}", "logits")
-    other = _rival(encoder, readout, vector, number, rival)
-    its = quoted(encoder.output_name(readout.head, other))
-    direction = _one(vector, number) - _one(vector, other)
-    return ScoreQuestion(direction, f"the logit of {name} minus that of {its}", "logits")
+    other = number if rival is None else _rival(encoder, readout, vector, number, rival)
+    return _of_labels(encoder, readout, vector, number, other)
 
 
 def of_two(
@@ -76,16 +71,8 @@ def of_two(
             "length",
         )
     number = _likeliest(here) if label is None else read_label(encoder, readout.head, label)
-    other = _likeliest(there)
-    name = quoted(encoder.output_name(readout.head, number))
-    if other == number:
-        return ScoreQuestion(
-            _one(here, number), f"the logit of {name}, in this run minus in the other,", "logits"
-        )
-    its = quoted(encoder.output_name(readout.head, other))
-    direction = _one(here, number) - _one(here, other)
-    words = f"the logit of {name} minus that of {its}, in this run minus in the other,"
-    return ScoreQuestion(direction, words, "logits")
+    found = _of_labels(encoder, readout, here, number, _likeliest(there))
+    return found._replace(words=f"{found.words}, in this run minus in the other,")
 
 
 def toward(vector: Vector, given: Any) -> ScoreQuestion:
@@ -102,6 +89,17 @@ def toward(vector: Vector, given: Any) -> ScoreQuestion:
             f"{len(vector)} numbers that are not all 0."
         )
     return ScoreQuestion(_unit(other), "the part of the vector along the other", "length")
+
+
+def _of_labels(
+    encoder: LoadedEncoder, readout: AnswerLogits, vector: Vector, number: int, other: int
+) -> ScoreQuestion:
+    """The logit of a label, minus that of another if it is one."""
+    name, its = (quoted(encoder.output_name(readout.head, each)) for each in (number, other))
+    if other == number:
+        return ScoreQuestion(_one(vector, number), f"the logit of {name}", "logits")
+    direction = _one(vector, number) - _one(vector, other)
+    return ScoreQuestion(direction, f"the logit of {name} minus that of {its}", "logits")
 
 
 def _rival(
