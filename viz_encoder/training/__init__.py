@@ -1,7 +1,7 @@
 """Training: what heads and masks do while a model trains, written down every so many steps.
 
-`watching.py` is the call and counts steps; `beside.py` answers the events of a Trainer, records the
-batch that runs and runs a compiled model beside the loop; `leaks.py` is the weight on forbidden
+`watching.py` is the call, counts steps and answers the events of a Trainer; `beside.py` records the
+batch that runs, and runs a compiled model beside the loop; `leaks.py` is the weight on forbidden
 keys and `verdict.py` what it means; `look.py` is what comes of a look, `writers.py` where it goes.
 """
 

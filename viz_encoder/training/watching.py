@@ -21,7 +21,7 @@ from viz_encoder.errors import InputError, VizEncoderError
 from viz_encoder.trace.callers_state import detached_from_caller
 from viz_encoder.trace.intercept import listening
 from viz_encoder.trace.left_out import is_compiled
-from viz_encoder.training.beside import BatchRecording, Hook, TrainerEvents, around, undisturbed
+from viz_encoder.training.beside import BatchRecording, Hook, around, nothing, undisturbed
 from viz_encoder.training.look import Look, look_at
 from viz_encoder.training.verdict import (
     KeptVersions,
@@ -96,8 +96,10 @@ def watch(
     return started
 
 
-class Watch(TrainerEvents):
+class Watch:
     """A watched training; close() ends it, and so does the end of a `with` block.
+
+    It is a TrainerCallback by its methods alone, for transformers is no dependency.
 
     Attributes:
         last: the last Look; None before the first.
@@ -175,10 +177,24 @@ class Watch(TrainerEvents):
         else:
             self._remove()
 
-    def expect(self, step: int) -> None:
-        """The next call of the module is the first of this step of a Trainer."""
-        self._has_trainer = True
+    def on_train_begin(self, args: Any, state: Any, control: Any, **given: Any) -> None:
+        """The model is known from here on."""
+        self.start(given["model"])
+
+    def on_step_begin(self, args: Any, state: Any, control: Any, **given: Any) -> None:
+        """Steps are the optimizer's; the first of their batches comes next."""
+        step, self._has_trainer = state.global_step, True
         self._expected = step if step % self._every == 0 else None
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **given: Any) -> None:
+        """Close the writers."""
+        self.close()
+
+    def __getattr__(self, name: str) -> Any:
+        """Any other event: nothing to do."""
+        if name.startswith("on_"):
+            return nothing
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def _due(self) -> int | None:
         """The step of the call that begins, if it is to be looked at."""
