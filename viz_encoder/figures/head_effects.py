@@ -9,7 +9,7 @@ from viz_encoder.arguments import OneOf
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.effects import effect
 from viz_encoder.effects.measures import NAMES
-from viz_encoder.figures.theme import SIGNED, apply, head_axes, plain, weight_bar
+from viz_encoder.figures.theme import apply, head_axes, plain, signed_map
 from viz_encoder.figures.view import drawn
 
 USUAL = "usual"
@@ -43,22 +43,16 @@ def head_effects(
     """
     found = effect(encoder, inputs, measure=None if measure == USUAL else measure)
     values, answers = found.values[0], found.answers[0]
-    most = float(np.nanmax(np.abs(values))) or 1.0
     names = np.array([[plain(str(each)) for each in row] for row in answers], dtype=object)
     written = bool(found.untouched[0][0]) and values.shape[1] <= WRITTEN
     extra = "<br>then “%{text}” %{customdata:.3f}" if found.untouched[0][0] else ""
-    figure = go.Figure(
-        go.Heatmap(
-            z=values,
-            text=names,
-            texttemplate="%{text}" if written else None,
-            customdata=found.shares[0],
-            colorscale=SIGNED,
-            zmin=-most,
-            zmax=most,
-            colorbar=weight_bar(f"Effect of removing:<br>{plain(found.measures[0])}"),
-            hovertemplate=f"head %{{y}}.%{{x}}<br>effect %{{z:.4g}}{extra}<extra></extra>",
-        )
+    figure = signed_map(
+        values,
+        f"Effect of removing:<br>{plain(found.measures[0])}",
+        f"head %{{y}}.%{{x}}<br>effect %{{z:.4g}}{extra}",
+        text=names,
+        texttemplate="%{text}" if written else None,
+        customdata=found.shares[0],
     )
     apply(figure, plain(found.sentence))
     head_axes(figure)

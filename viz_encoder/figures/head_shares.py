@@ -3,7 +3,7 @@
 import plotly.graph_objects as go
 
 from viz_encoder.attribution.attribution import Attribution
-from viz_encoder.figures.theme import apply, head_axes, plain, signed_colors, weight_bar
+from viz_encoder.figures.theme import apply, head_axes, plain, signed_map
 from viz_encoder.figures.view import drawn_share, share_bar
 
 WRITTEN = 16  # most heads of a layer whose shares are written into the cells
@@ -20,15 +20,9 @@ def head_shares(attribution: Attribution) -> go.Figure:
         attribution: what `vz.attribute` returned.
     """
     shares = attribution.heads
-    figure = go.Figure(
-        go.Heatmap(
-            z=shares,
-            texttemplate="%{z:+.2f}" if shares.shape[1] <= WRITTEN else None,
-            hovertemplate="head %{y}.%{x}<br>share %{z:+.4g}<extra></extra>",
-            colorbar=weight_bar(share_bar(attribution)),
-            **signed_colors(shares),
-        )
-    )
+    written = "%{z:+.2f}" if shares.shape[1] <= WRITTEN else None
+    hover = "head %{y}.%{x}<br>share %{z:+.4g}"
+    figure = signed_map(shares, share_bar(attribution), hover, texttemplate=written)
     apply(figure, plain(attribution.sentence))
     head_axes(figure)
     return figure

@@ -6,20 +6,8 @@ from jaxtyping import Float
 
 from viz_encoder.arguments import read_index
 from viz_encoder.attribution.attribution import Attribution
-from viz_encoder.figures.theme import (
-    PLACE,
-    apply,
-    cell_names,
-    plain,
-    signed_colors,
-    token_axes,
-    weight_bar,
-)
-from viz_encoder.figures.view import (
-    HeadOrSum,
-    drawn_share,
-    share_bar,
-)
+from viz_encoder.figures.theme import PLACE, apply, cell_names, plain, signed_map, token_axes
+from viz_encoder.figures.view import HeadOrSum, drawn_share, share_bar
 
 MAX_SIDE = 512
 BLOCK_CELLS = 2**22  # shares before they are added up
@@ -47,16 +35,8 @@ def link_shares(attribution: Attribution, *, layer: int = 0, head: HeadOrSum = 0
     step = -(-len(names) // MAX_SIDE)
     shares = _summed(attribution, layer, head, step)
     cells = cell_names(names, range(0, len(names), step))
-    figure = go.Figure(
-        go.Heatmap(
-            z=shares,
-            x=cells,
-            y=cells,
-            hovertemplate=f"{PLACE}share %{{z:+.4g}}<extra></extra>",
-            colorbar=weight_bar(share_bar(attribution, "Share of the score through this link")),
-            **signed_colors(shares),
-        )
-    )
+    bar = share_bar(attribution, "Share of the score through this link")
+    figure = signed_map(shares, bar, f"{PLACE}share %{{z:+.4g}}", x=cells, y=cells)
     whose = f"all heads of layer {layer}" if head == "sum" else f"head {layer}.{head}"
     pooled = f", sums of {step} × {step}" if step > 1 else ""
     apply(figure, f"What {whose} brought to {plain(attribution.words)}{pooled}")

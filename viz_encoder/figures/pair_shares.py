@@ -7,14 +7,7 @@ import plotly.graph_objects as go
 
 from viz_encoder.attribution.pair_shares import PairShares, attribute_pair
 from viz_encoder.checkpoints import LoadedEncoder
-from viz_encoder.figures.theme import (
-    apply,
-    cell_names,
-    plain,
-    signed_colors,
-    token_axes,
-    weight_bar,
-)
+from viz_encoder.figures.theme import apply, cell_names, plain, signed_map, token_axes
 from viz_encoder.figures.view import drawn
 
 BIASES = "biases"
@@ -44,17 +37,9 @@ def pair_shares(encoder: LoadedEncoder, inputs: Any, *, other: Any = "") -> go.F
     found = attribute_pair(encoder, inputs, inputs if _is_empty(other) else other)
     every = [cell_names(trace.tokens, range(trace.n_tokens)) for trace in found.traces]
     rows, columns = ([*names, BIASES] for names in every)
-    cells = _with_biases(found)
-    figure = go.Figure(
-        go.Heatmap(
-            z=cells,
-            x=columns,
-            y=rows,
-            hovertemplate="%{y}<br>%{x}<br>share %{z:+.4g}<extra></extra>",
-            colorbar=weight_bar("Share of the dot product"),
-            **signed_colors(cells),
-        )
-    )
+    hover = "%{y}<br>%{x}<br>share %{z:+.4g}"
+    cells, bar = _with_biases(found), "Share of the dot product"
+    figure = signed_map(cells, bar, hover, x=columns, y=rows)
     apply(figure, plain(found.sentence))
     token_axes(figure, key="Other text", query="This text")
     return figure

@@ -152,6 +152,18 @@ def signed_colors(values: np.ndarray) -> dict[str, object]:
     return {"colorscale": SIGNED, "zmin": -most, "zmax": most}
 
 
+def signed_map(values: np.ndarray, bar: str, hover: str, **more: Any) -> go.Figure:
+    """A heatmap in signed colors; `hover` is what it says of a cell."""
+    heatmap = go.Heatmap(
+        z=values,
+        colorbar=weight_bar(bar),
+        hovertemplate=f"{hover}<extra></extra>",
+        **signed_colors(values),
+        **more,
+    )
+    return go.Figure(heatmap)
+
+
 def weight_bar(
     title: str = "Attention weight<br>(share of the query's total)",
 ) -> dict[str, object]:

@@ -6,13 +6,7 @@ import plotly.graph_objects as go
 from viz_encoder.analyses.token_pairs import SUMS
 from viz_encoder.analyses.token_pairs import token_pairs as compute
 from viz_encoder.checkpoints import LoadedEncoder
-from viz_encoder.figures.theme import (
-    apply,
-    cell_names,
-    signed_colors,
-    token_axes,
-    weight_bar,
-)
+from viz_encoder.figures.theme import apply, cell_names, signed_map, token_axes
 from viz_encoder.figures.view import drawn
 from viz_encoder.shown import after_blocks
 from viz_encoder.trace import Trace
@@ -63,16 +57,8 @@ def token_pairs(
     edges = [_edges(count) for count in found.parts.shape]
     cells = np.add.reduceat(np.add.reduceat(found.parts, edges[0]), edges[1], axis=1)
     names = [cell_names(run.tokens, at.tolist()) for run, at in zip(both, edges, strict=True)]
-    figure = go.Figure(
-        go.Heatmap(
-            z=cells,
-            x=names[1],
-            y=names[0],
-            colorbar=weight_bar("Part of the cosine<br>(all cells sum to it)"),
-            hovertemplate="%{y}<br>%{x}<br>part %{z:.4f}<extra></extra>",
-            **signed_colors(cells),
-        )
-    )
+    bar, hover = "Part of the cosine<br>(all cells sum to it)", "%{y}<br>%{x}<br>part %{z:.4f}"
+    figure = signed_map(cells, bar, hover, x=names[1], y=names[0])
     cosine = f"{found.cosine:.4f}".replace("-", "−")
     called = "the model's own pooling" if found.method == "declared" else found.method
     where = f"{called}, {after_blocks(found.state)}"
