@@ -81,8 +81,8 @@ class Comparison(TableResult):
             SelectionError: heads that cannot be compared, or no such layer or head.
         """
         self._require_heads()
-        changes = self._maps(layer, head)
-        blocks = [block for _, block in changes.blocks(self._here, self._here)]
+        changes, (here, _) = self._maps(layer, head), self._sides
+        blocks = [block for _, block in changes.blocks(here, here)]
         return np.concatenate([np.zeros((0, len(self.aligned)), np.float32), *blocks])
 
     @public
@@ -194,8 +194,8 @@ class Comparison(TableResult):
             return self._shown_layer(layer, view)
         if not self.aligned:
             return np.full(ran.n_heads, np.nan, np.float32)
-        places = torch.from_numpy(self._there), torch.from_numpy(self._here)
-        return row_distances(before, ran, places).mean(axis=1).astype(np.float32)
+        here, there = torch.from_numpy(self._sides)
+        return row_distances(before, ran, (there, here)).mean(axis=1).astype(np.float32)
 
     @public
     def heads(
@@ -262,12 +262,9 @@ class Comparison(TableResult):
         return dict(self.aligned)
 
     @cached_property
-    def _here(self) -> Int[np.ndarray, " token"]:
-        return np.array([ours for ours, _ in self.aligned], np.int64)
-
-    @cached_property
-    def _there(self) -> Int[np.ndarray, " token"]:
-        return np.array([theirs for _, theirs in self.aligned], np.int64)
+    def _sides(self) -> Int[np.ndarray, "2 token"]:
+        """Those of the aligned tokens, in this run and in the reference."""
+        return np.array(self.aligned, np.int64).reshape(-1, 2).T
 
     @property
     def _shape(self) -> tuple[int, int]:

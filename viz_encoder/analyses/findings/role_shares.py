@@ -99,7 +99,7 @@ def role_shares(
 
     "pronoun" is the share of the text's pronouns whose largest weight is on an earlier content
     word and is at least twice what the average query gives that word. Pronouns are he, she, it,
-    they and their forms (`findings/pronouns.py` lists them, and the function words that do not
+    they and their forms (`findings/reading.py` lists them, and the function words that do not
     count). It is a rule about weights, not coreference resolution: it ignores gender, number and
     syntax, works for English only, and a head that passes may have linked the wrong word.
     (arXiv:1906.04341 measures coreference heads against annotated data.)
