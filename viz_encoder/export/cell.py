@@ -13,13 +13,7 @@ from viz_encoder.arguments import Token, public
 from viz_encoder.effects.rerun import HeadPlace
 from viz_encoder.errors import SelectionError
 from viz_encoder.export.quantize import FINE, LEVELS, Steps, pack
-from viz_encoder.export.run_document import (
-    SPARE,
-    model_of,
-    require_proven,
-    run_document,
-    sizes_of,
-)
+from viz_encoder.export.run_document import SPARE, model_of, require_proven, run_document, sizes_of
 from viz_encoder.export.save import save
 from viz_encoder.export.still import choose_opening, still
 from viz_encoder.export.tables import kept_queries

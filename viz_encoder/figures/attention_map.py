@@ -17,10 +17,7 @@ from viz_encoder.figures.theme import (
     token_axes,
     weight_colors,
 )
-from viz_encoder.figures.view import (
-    Place,
-    drawn,
-)
+from viz_encoder.figures.view import Place, drawn
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import Head
 from viz_encoder.trace.token_selection import shown_tokens

@@ -6,18 +6,8 @@ import plotly.graph_objects as go
 from viz_encoder.analyses.overview import row
 from viz_encoder.arguments import Token
 from viz_encoder.errors import SelectionError
-from viz_encoder.figures.theme import (
-    MapScale,
-    add_masked,
-    apply,
-    head_name,
-    plain,
-    weight_colors,
-)
-from viz_encoder.figures.view import (
-    Place,
-    drawn,
-)
+from viz_encoder.figures.theme import MapScale, add_masked, apply, head_name, plain, weight_colors
+from viz_encoder.figures.view import Place, drawn
 from viz_encoder.inputs import Grid
 from viz_encoder.shown import quoted
 from viz_encoder.trace import Trace

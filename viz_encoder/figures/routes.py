@@ -19,12 +19,7 @@ from viz_encoder.figures.theme import (
     signed_colors,
     weight_bar,
 )
-from viz_encoder.figures.view import (
-    MEASURED,
-    NOT_MEASURED,
-    drawn_share,
-    share_bar,
-)
+from viz_encoder.figures.view import MEASURED, NOT_MEASURED, drawn_share, share_bar
 
 MOST_COLUMNS = 40  # more tokens than this are folded into one column, but for those that matter
 MOST_CURVES = 60

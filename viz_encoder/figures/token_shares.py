@@ -6,13 +6,7 @@ import plotly.graph_objects as go
 from viz_encoder.attribution.attribution import Attribution
 from viz_encoder.figures.depth import depth_figure, shown_keys
 from viz_encoder.figures.theme import apply, caption, plain
-from viz_encoder.figures.view import (
-    MEASURED,
-    NOT_MEASURED,
-    drawn_share,
-    share_bar,
-    special_columns,
-)
+from viz_encoder.figures.view import MEASURED, NOT_MEASURED, drawn_share, share_bar, special_columns
 
 
 @drawn_share(

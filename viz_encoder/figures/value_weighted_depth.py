@@ -10,10 +10,7 @@ from viz_encoder.arguments import Token
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.figures.depth import depth_figure, shown_keys
 from viz_encoder.figures.theme import apply, caption, plain
-from viz_encoder.figures.view import (
-    HeadOrSum,
-    drawn,
-)
+from viz_encoder.figures.view import HeadOrSum, drawn
 from viz_encoder.shown import quoted
 from viz_encoder.trace import Trace
 from viz_encoder.trace.token_selection import query_of
