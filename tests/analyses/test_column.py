@@ -6,7 +6,6 @@ import pytest
 import viz_encoder as vz
 from tests.by_hand import maps_of
 from viz_encoder.analyses.column import column
-from viz_encoder.errors import SelectionError
 from viz_encoder.trace import head_rows
 
 TEXTS = ["The animal didn't cross the street because it was too tired", "A short one"]
@@ -32,12 +31,3 @@ def test_a_forbidden_key_is_nan_and_no_zero(traces):
     padding = int((~traces[1].valid).nonzero()[0])
     assert np.isnan(column(traces[1], 1, 3, padding).weights).all()
     assert not np.isnan(column(traces[1], 1, 3, 0).weights).any()
-
-
-@pytest.mark.parametrize(
-    ("layer", "head", "key"),
-    [(0, 0, 15), (0, 0, -16), (6, 0, 0), (0, 12, 0), (0, "min", 0), (0, (), 0), (0, (0, 99), 0)],
-)
-def test_what_is_not_there_is_said(traces, layer, head, key):
-    with pytest.raises(SelectionError, match=r"There is no (layer|head|key)"):
-        column(traces[0], layer, head, key)

@@ -176,16 +176,8 @@ def test_heads_of_models_of_other_sizes_are_not_compared(minilm):
         refused(SelectionError, "has 4 layers × 4 heads and the reference has 6", asked)
 
 
-def test_what_is_not_there_is_said(longer):
-    for asked, says in (
-        (lambda: longer.cell(99, 0), "There is no token 99; choose 0 to 16"),
-        (lambda: longer.row(-99), "There is no token -99"),
-        (lambda: longer.map(6, 0), "There is no layer 6"),
-        (lambda: longer.map(0, 12), "There is no head 12"),
-        (lambda: longer.layer(6), "There is no layer 6"),
-        (lambda: longer.heads(key=3), "without a query"),
-    ):
-        refused(SelectionError, says, asked)
+def test_a_key_alone_ranks_no_heads(longer):
+    refused(SelectionError, "without a query", longer.heads, key=3)
 
 
 def test_a_block_of_one_head_is_all_that_is_held(longer, monkeypatch):

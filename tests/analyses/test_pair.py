@@ -107,11 +107,6 @@ def test_cross_attention_and_layers_of_other_sizes(rng):
     refused(SelectionError, "There is no query 4; choose 0 to 3", pair, trace, 4, 8)
 
 
-@pytest.mark.parametrize(("query", "key"), [(15, 0), (-16, 0), (0, 15), (0, -16)])
-def test_what_is_not_there_is_said(traces, query, key):
-    refused(SelectionError, r"There is no (query|key)", pair, traces[0], query, key)
-
-
 @pytest.mark.parametrize("hide", [False, True])
 @pytest.mark.parametrize("renormalize", [False, True])
 @pytest.mark.parametrize("words", [False, True])

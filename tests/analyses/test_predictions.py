@@ -78,6 +78,5 @@ def test_what_cannot_be_said_is_refused(tmp_path, minilm):
         predictions(minilm, vz.capture(minilm, "a"))
     with pytest.raises(SelectionError, match="no prediction head 'classify'; it has masked"):
         predictions(encoder, trace, task="classify")
-    refused(SelectionError, "no token 9", predictions, encoder, trace, tokens=[9])
     refused(SelectionError, "d_model 384", lambda: predictions(encoder, vz.capture(minilm, "a")))
     assert tuple(predictions(encoder, vz.capture(encoder, "w1 w2"))) == ()

@@ -82,6 +82,5 @@ def test_two_points_have_one_axis(runs):
 def test_what_is_not_there_is_said(runs):
     trace = runs["text"]
     refused(SelectionError, "choose one of together, each layer", projection, trace, center="never")
-    refused(SelectionError, "no state 7", projection, trace, states=[7])
     for layers in ([1, 1], []):
         refused(SelectionError, "give different states", projection, trace, states=layers)

@@ -196,7 +196,6 @@ def test_another_model_is_refused(minilm, tmp_path):
     trace = vz.capture(minilm, "one two")
     with pytest.raises(SelectionError, match="give the model that ran"):
         residual_change(vz.load("grammar", device="cpu"), trace)
-    refused(SelectionError, "no layer 6", block_parts, minilm, trace, 6)
     crossed = replace(trace, layers=(replace(trace.layers[0], cross=True), *trace.layers[1:]))
     refused(SelectionError, "cross-attention", block_parts, minilm, crossed, 0)
     state = trace.hidden(4).clone()

@@ -140,6 +140,4 @@ def test_one_layer_is_that_of_all(run):
 
 
 def test_what_there_is_not_is_said(run):
-    refused(SelectionError, "role is 'verbs'; choose one of previous", role_shares, run, "verbs")
-    refused(SelectionError, "no layer 9; choose 0 to 5", role_shares, run, "sink", layers=(9,))
     refused(SelectionError, "choose an offset from", role_shares, run, "offset", offset=99)

@@ -47,11 +47,6 @@ def test_rollout_equals_the_textbook(traces, fuse, which, block_bytes, monkeypat
         assert not found[:, ~trace.valid.numpy()].any()
 
 
-@pytest.mark.parametrize(("query", "fuse"), [(-99, "mean"), (99, "mean"), (0, "median")])
-def test_what_is_not_there_is_said(traces, query, fuse):
-    refused(SelectionError, "choose", rollout, traces[0], query, fuse)
-
-
 @pytest.mark.parametrize("fuse", ["mean", "max", "min"])
 @pytest.mark.parametrize("which", [0, 1])
 def test_the_whole_matrix(traces, fuse, which):

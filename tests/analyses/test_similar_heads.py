@@ -5,9 +5,7 @@ import pytest
 
 import viz_encoder as vz
 from tests.by_hand import whole_maps
-from tests.refusals import refused
 from viz_encoder.analyses.similar_heads import similar_heads
-from viz_encoder.errors import SelectionError
 from viz_encoder.trace import head_rows
 
 TEXTS = ["The animal didn't cross the street because it was too tired", "A short one"]
@@ -56,8 +54,3 @@ def test_few_queries_are_spread_over_the_text(traces):
     apart = np.abs(found.distances - by_definition(traces[0], 2, 3, [0, 7, 14]))
     apart[2, 3] = 0
     assert apart.max() <= 2e-5
-
-
-def test_what_there_is_not_is_said(traces):
-    refused(SelectionError, "no layer 6; choose 0 to 5", similar_heads, traces[0], 6, 0)
-    refused(SelectionError, "no head 12; choose 0 to 11", similar_heads, traces[0], 0, 12)

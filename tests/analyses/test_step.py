@@ -355,10 +355,6 @@ def test_ids_by_name_and_what_needs_the_inputs(minilm, scene):
 
 
 def test_no_such_token_layer_or_model(minilm, grammar, masked):
-    refused(SelectionError, "no query 9; choose 0 to 8", of.attention_step, masked, 0, 0, 9)
-    refused(SelectionError, "no head 4", of.attention_step, masked, 0, 4, 0)
-    refused(SelectionError, "no layer 4", of.heads_step, grammar, masked, 4, 0)
-    refused(SelectionError, "no key 12", of.projection_step, grammar, masked, 0, 0, 0, 12)
     refused(SelectionError, "give the model that ran", of.block_step, minilm, masked, 0, 0)
 
 

@@ -127,8 +127,6 @@ def test_long_runs_give_numbers_and_no_matrix():
 
 
 def test_what_is_not_there_is_said(padded):
-    refused(SelectionError, "no state 7", token_similarity, padded, 7)
-    refused(SelectionError, "size is 0", token_similarity, padded, 0, size=0)
     with pytest.raises(SelectionError, match="hide_special=False"):
         own = replace(padded.sample, special=(True,) * padded.n_tokens)
         token_similarity(replace(padded, sample=own), 0, hide_special=True)

@@ -105,9 +105,7 @@ def test_what_is_not_there_is_said(runs, minilm):
     for compute in (value_weighted, value_weighted_sum):
         with pytest.raises(SelectionError, match=r"d_model 384, but scene has .* the model that"):
             compute(scene, text, 0)
-        refused(SelectionError, "no layer 9", compute, scene, picture, 9)
         with pytest.raises(SelectionError, match="forward slice"):
             compute(scene, picture, 0, rows=slice(0, 9, 2))
         crossed = replace(picture, layers=(replace(picture.layers[0], cross=True),) * 4)
         refused(SelectionError, "cross-attention", compute, scene, crossed, 0)
-    refused(SelectionError, "no head 99", value_weighted, scene, picture, 0, head=99)

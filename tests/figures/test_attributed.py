@@ -34,7 +34,6 @@ def test_heads_and_links(found):
     assert one.data[0].z[10, 2] == one.data[0].z.max()
     every = vz.figures.link_shares(found, layer=5, head="sum").data[0].z
     np.testing.assert_allclose(every, found.links(5).sum(axis=0), atol=1e-6)
-    refused(SelectionError, "no layer 6", vz.figures.link_shares, found, layer=6)
 
 
 def test_shares_of_each_token_by_block(found, minilm):

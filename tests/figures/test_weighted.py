@@ -12,12 +12,17 @@ from viz_encoder.analyses.value_weighted import value_weighted, value_weighted_s
 from viz_encoder.errors import SelectionError
 from viz_encoder.figures.options import VIEWS
 
-NO_HEAD = {"mean": "head is 'mean'; it must be", 99: "There is no head 99"}
 TEXT = "<b>the</b> the the <a href='x'>cat</a>"
 
 
 def shown_text(figure):
     return " ".join(note.text for note in figure.layout.annotations).replace("<br>", " ")
+
+
+@pytest.mark.parametrize("name", ["value_weighted", "value_weighted_depth"])
+def test_heads_have_a_sum_and_no_mean(minilm, name):
+    trace = vz.capture(minilm, TEXT)
+    refused(SelectionError, "head is 'mean'; it", VIEWS[name].draw, minilm, trace, head="mean")
 
 
 @pytest.mark.parametrize("head", [5, "sum"])
@@ -53,13 +58,6 @@ def test_long_runs_are_pooled(minilm, monkeypatch):
     assert f"longest of {step} × {step}" in figure.layout.title.text
 
 
-def test_lengths_of_what_is_not_there(minilm, scene):
-    trace = vz.capture(minilm, TEXT)
-    for head, said in NO_HEAD.items():
-        refused(SelectionError, said, vz.figures.value_weighted, minilm, trace, head=head)
-    refused(SelectionError, "give the model that ran", vz.figures.value_weighted, scene, trace)
-
-
 @pytest.mark.parametrize("head", [5, "sum"])
 def test_the_added_lengths_of_one_query_in_each_layer(minilm, head):
     padded = vz.capture(minilm, ["short", TEXT])[0]
@@ -78,14 +76,6 @@ def test_the_added_lengths_of_one_query_in_each_layer(minilm, head):
     assert "attention to 2 “[SEP]”" in figure.layout.title.text
     assert "layers are not multiplied" in shown_text(figure)
     assert figure.layout.yaxis.title.text == "Layer"
-
-
-def test_faults_of_one_query_s_lengths(minilm):
-    trace = vz.capture(minilm, TEXT)
-    with pytest.raises(SelectionError, match="There is no query 99"):
-        vz.figures.value_weighted_depth(minilm, trace, query=99)
-    for head, said in NO_HEAD.items():
-        refused(SelectionError, said, vz.figures.value_weighted_depth, minilm, trace, head=head)
 
 
 @pytest.mark.parametrize("name", ["rollout", "value_weighted_depth"])
