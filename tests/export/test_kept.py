@@ -22,11 +22,15 @@ def trace(minilm):
     return vz.capture(minilm, TEXT)
 
 
-def expected(trace, heads, *, hide_special=False, renormalize=False, words=False):
+def entries_of(trace, *, renormalize=False, **options):
+    return shown_tokens(trace, **options)
+
+
+def expected(trace, heads, **options):
     """The map by numpy alone."""
     fused = trace.attention(3).double().numpy()[list(heads)].mean(axis=0)
-    entries = shown_tokens(trace, hide_special=hide_special, words=words)
-    return shown(fused, entries, renormalize=renormalize)
+    renormalize = options.get("renormalize", False)
+    return shown(fused, entries_of(trace, **options), renormalize=renormalize)
 
 
 @pytest.mark.parametrize("options", OPTIONS)
@@ -63,9 +67,7 @@ def test_the_page_holds_the_chosen_map(trace, options):
     facts = facts_of(page)["chosen"]
     values = np.frombuffer(unpacked(page, "exact"), "<f4").reshape(facts["shape"])
     assert np.abs(values - expected(trace, [5], **options)).max() <= 2e-6
-    entries = shown_tokens(
-        trace, hide_special=options.get("hide_special", False), words=options.get("words", False)
-    )
+    entries = entries_of(trace, **options)
     assert facts["counts"] == [len(entries)] * 2
     at = next(at for at, entry in enumerate(entries) if 8 in entry)
     assert facts["queries"][at] == entries[at][0] and facts["names"][1][at].endswith("ization")
@@ -90,10 +92,6 @@ def test_the_code_gives_it(trace, options, query):
     exec(code, scope)
     wanted = expected(trace, (1, 4), **options)
     if query is not None:
-        entries = shown_tokens(
-            trace,
-            hide_special=options.get("hide_special", False),
-            words=options.get("words", False),
-        )
+        entries = entries_of(trace, **options)
         wanted = wanted[next(at for at, entry in enumerate(entries) if query in entry)]
     assert np.abs(np.asarray(scope["weights"]) - wanted).max() <= 2e-6
