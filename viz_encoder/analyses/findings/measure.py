@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from math import log1p
 
 import torch
@@ -82,21 +83,14 @@ def _reach(
     telling, word = reading.telling.to(device), reading.word.to(device)
     places = torch.arange(len(telling), device=device)
 
-    def reach(rows: slice) -> Float[Tensor, "query key"]:
+    @lru_cache(maxsize=1)  # one block at a time: a text of one block is asked for it by every head
+    def reach(start: int, stop: int) -> Float[Tensor, "query key"]:
+        rows = slice(start, stop)
         distance = (places[rows, None] - places).abs()
         linked = telling[rows, None] & telling & (word[rows, None] != word)
         return linked * distance.clamp_max(FAR).float().log1p_()
 
-    kept: dict[tuple[int, int], Tensor] = {}
-
-    def remembered(rows: slice) -> Float[Tensor, "query key"]:
-        at = rows.start, rows.stop
-        if at not in kept:
-            kept.clear()  # one block at a time: a text of one block is asked for it by every head
-            kept[at] = reach(rows)
-        return kept[at]
-
-    return remembered
+    return lambda rows: reach(rows.start, rows.stop)
 
 
 def _reach_across(
