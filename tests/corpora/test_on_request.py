@@ -61,14 +61,6 @@ def test_any_chunks_take_the_same_sample(grammar, table, tmp_path, monkeypatch):
         same(found, table, 1e-6)
         np.testing.assert_allclose(found.distances, table.distances, atol=1e-6)
         assert found.n_sampled == table.n_sampled
-    for kind in ("parquet", "npz", "json"):
-        table.save(tmp_path / f"heads.{kind}")
-        again = HeadTable.load(tmp_path / f"heads.{kind}")
-        np.testing.assert_array_equal(again.distances, table.distances)
-        assert (
-            again.n_sampled == table.n_sampled
-            and again["effect"].n_texts == table["effect"].n_texts
-        )
 
 
 def test_a_sample_that_holds_no_item_gives_no_numbers(grammar, tmp_path):

@@ -11,8 +11,6 @@ from tests.refusals import refused
 from viz_encoder.corpora import HeadTable, TreeSentence, read_treebank, relations, treebank_table
 from viz_encoder.errors import SelectionError, TraceError
 
-PARTS = ("relations", "n_arcs", "offsets", "offset_accuracy", "n_sentences", "n_left_out")
-
 
 @pytest.fixture(scope="module")
 def trees():
@@ -24,25 +22,10 @@ def table(grammar, trees):
     return treebank_table(grammar, trees)
 
 
-def equal(found, wanted):
-    for name in PARTS:
-        assert getattr(found, name) == getattr(wanted, name), name
-    for name in ("accuracy", "random"):
-        np.testing.assert_array_equal(getattr(found, name), getattr(wanted, name))
-
-
 def test_it_is_the_corpus_of_the_sentences_and_their_relations(grammar, trees, table):
     same(table, vz.corpus(grammar, [one.text for one in trees]), 0)
-    equal(table.relations, relations(grammar, trees))
+    np.testing.assert_equal(vars(table.relations), vars(relations(grammar, trees)))
     assert table.relations.best("reference") == (2, 3)
-
-
-@pytest.mark.parametrize("kind", ["json", "npz", "parquet"])
-def test_every_kind_of_file_keeps_the_relations(table, tmp_path, kind):
-    table.save(tmp_path / f"heads.{kind}")
-    again = HeadTable.load(tmp_path / f"heads.{kind}")
-    equal(again.relations, table.relations)
-    same(again, table, 0)
 
 
 def test_relations_of_another_shape_are_refused(table, tmp_path):
