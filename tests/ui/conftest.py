@@ -135,6 +135,16 @@ class Opened:
         return self.page.inner_text(".viz-readout")
 
 
+def saved(page, part, kind):
+    """What a press in the menu ⤓ of a part of the page saves: its name and its content."""
+    opener = page.locator(f"{part} .viz-take-open")
+    if opener.count() and not page.is_visible(f"{part} .viz-popover"):
+        opener.click()
+    with page.expect_download(timeout=60_000) as started:
+        page.locator(f"{part} .viz-saves").get_by_role("button", name=kind, exact=True).click()
+    return started.value.suggested_filename, started.value.path().read_bytes()
+
+
 def until_said(page: Page, where: str, words: str) -> None:
     """Wait until an element says these words."""
     page.wait_for_function(

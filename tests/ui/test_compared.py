@@ -123,7 +123,7 @@ def table(answer):
 
 def test_the_table_of_a_change_is_exact_and_empty_where_there_is_none(site, keys, traces):
     pair = keys["really exhausted"], keys["tired"]
-    answer = ask(site, *pair, "&layer=3&head=1", path="compared_map.csv")
+    answer = ask(site, *pair, "&layer=3&head=1", path="compared_map/csv")
     assert "-3.1-change.csv" in answer.headers["content-disposition"]
     header, *lines = table(answer)
     assert header[:5] == ["query", "query_token", "model", "map", "key 0: [CLS]"]
@@ -143,7 +143,7 @@ def test_the_table_of_a_change_is_exact_and_empty_where_there_is_none(site, keys
 def test_the_table_of_a_change_has_what_is_shown(site, client, keys, traces):
     pair = keys["wide"], keys["tired"]
     more = "&layer=3&head=1,4&hide_special=true&renormalize=true"
-    answer = ask(site, *pair, more, path="compared_map.csv")
+    answer = ask(site, *pair, more, path="compared_map/csv")
     stem = "-3.1-4-change-no-special-renormalized.csv"
     assert stem in answer.headers["content-disposition"]
     _, *lines = table(answer)
@@ -156,7 +156,7 @@ def test_the_table_of_a_change_has_what_is_shown(site, client, keys, traces):
     assert lines[0][3].endswith("too tired”; special tokens hidden; rows renormalized")
     causal = ["1" * (row + 1) + "0" * (14 - row) for row in range(15)]
     key = client.predict(keys["tired"], causal, api_name="/mask_run")["run"]["key"]
-    _, *lines = table(ask(site, key, keys["tired"], "&layer=3&head=1", "compared_map.csv"))
+    _, *lines = table(ask(site, key, keys["tired"], "&layer=3&head=1", "compared_map/csv"))
     for row, line in enumerate(lines):
         assert [cell == "" for cell in line[4:]] == [at > row for at in range(15)]
 

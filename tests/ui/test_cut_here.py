@@ -243,7 +243,7 @@ def test_the_menu_of_the_word_is_reached_and_left_by_keys(animal):
     assert page.evaluate("document.activeElement.dataset.cut") == "delete"
     assert page.get_attribute(".viz-cut-word", "aria-label") == "Replace animal with"
     page.keyboard.press("Escape")
-    assert page.is_hidden(".viz-cut-more")
+    assert page.is_hidden(".viz-cut .viz-popover")
     assert page.evaluate("document.activeElement.className.includes('viz-cut-open')")
     assert page.evaluate("vizTab.run.changed") is None
 
@@ -358,7 +358,7 @@ def test_on_a_phone_all_is_reached_and_nothing_is_wider(shared, theme):
         box = page.locator(part).bounding_box()
         assert box["x"] >= banner["x"] and box["x"] + box["width"] <= banner["x"] + banner["width"]
     page.click(".viz-cut-open")
-    menu = page.locator(".viz-cut-more").bounding_box()
+    menu = page.locator(".viz-cut .viz-popover").bounding_box()
     assert menu["x"] >= 0 and menu["x"] + menu["width"] <= 390
     before = page.evaluate("vizTab.run.key")
     page.fill(".viz-cut-word", "dog")

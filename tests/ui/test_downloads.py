@@ -12,6 +12,7 @@ import torch
 
 import viz_encoder as vz
 from tests.export.runs import facts_of
+from tests.ui.conftest import saved
 
 
 def take(site, key, kind, **query) -> httpx.Response:
@@ -23,21 +24,6 @@ def test_a_map_as_csv(site, key, trace):
     rows = list(csv.reader(io.StringIO(take(site, key, "csv").text)))
     numbers = torch.tensor([[float(cell) for cell in row[-trace.n_tokens :]] for row in rows[-15:]])
     assert torch.allclose(numbers, trace.attention(3, 5), atol=1e-6)
-
-
-def test_one_row_as_csv(site, key, trace):
-    text = take(site, key, "csv", query=10).text
-    last = next(csv.reader([text.strip().splitlines()[-1]]))
-    assert float(last[-1]) == pytest.approx(float(trace.attention(3, 5)[10, -1]), abs=1e-6)
-
-
-def test_a_row_and_its_map_have_names_of_their_own(site, key):
-    names = [
-        take(site, key, kind, **query).headers["content-disposition"]
-        for kind in ("csv", "npz")
-        for query in ({}, {"query": 10}, {"query": 11})
-    ]
-    assert len(set(names)) == 6 and "3.5-query-10.csv" in names[1]
 
 
 def test_the_page_has_the_scale_that_was_chosen(site, key):
@@ -101,7 +87,7 @@ def test_the_page_is_one_file(site, key):
         ("exe", {}, "no download 'exe'"),
         ("csv", {"layer": 9}, "no layer 9"),
         ("csv", {"head": "99"}, "no head 99"),
-        ("csv", {"query": 99}, "no query 99"),
+        ("html", {"query": 99}, "no query 99"),
         ("csv", {"layer": "x"}, "layer is 'x'"),
     ],
 )
@@ -110,12 +96,82 @@ def test_what_there_is_not(site, key, kind, query, says):
     assert response.status_code in (404, 422) and says in json.loads(response.text)["message"]
 
 
-def test_a_press_saves_a_file_and_tells_its_name_and_size(shared):
+def test_the_menu_lies_over_the_page_saves_and_is_left_by_escape(shared):
     page = shared(layer=3, head=5).page
-    with page.expect_download() as started:
-        page.locator(".viz-take").get_by_role("button", name="npz", exact=True).click()
-    assert started.value.suggested_filename.endswith("3.5.npz")
-    told = page.inner_text(".viz-take [role=status]")
+    top = page.locator(".viz-map-canvas").bounding_box()
+    name, _ = saved(page, ".viz-map", "npz")
+    assert name.endswith("3.5.npz")
+    told = page.inner_text(".viz-map .viz-saves [role=status]")
     assert re.fullmatch(r"Saved \S+3.5.npz \(\d[\d.]* [kM]B\)\.", told)
+    assert page.locator(".viz-map-canvas").bounding_box() == top
     page.get_by_role("button", name="Copy Python").click()
-    page.wait_for_selector(".viz-take textarea, .viz-take [role=status]:text('was copied')")
+    copied = ".viz-map .viz-saves"
+    page.wait_for_selector(f"{copied} textarea, {copied} [role=status]:text('was copied')")
+    page.keyboard.press("Escape")
+    assert page.is_hidden(".viz-map .viz-saves")
+    assert page.evaluate("document.activeElement.matches('.viz-map .viz-take-open')")
+
+
+QUESTION = {"of": "state", "token": 10, "layer": 4, "query": 10}
+
+
+@pytest.fixture(scope="module")
+def found(minilm, trace):
+    return vz.attribute(minilm, trace, of="state", token=10)
+
+
+def effects(minilm, trace, found, head, query):
+    cut = [(4, head, query, key) for key in range(trace.n_tokens)]
+    return vz.effects.links(minilm, trace.sample.texts[0], cut, measure=found).values
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "head", "more"),
+    [
+        ("map", "share", "7", {}),
+        ("map", "share", "1,7", {"hide_special": True}),
+        ("map", "share", "mean", {"words": True}),
+        ("effect/map", "effect", "7", {}),
+    ],
+)
+def test_what_stands_in_place_of_weights_is_saved_as_it_is_shown(
+    site, key, trace, found, minilm, path, name, head, more
+):
+    def file(kind):
+        asked = QUESTION | {"head": head} | more
+        answer = httpx.get(f"{site}viz/run/{key}/attribution/{path}/{kind}", params=asked)
+        assert f"-{name}" in answer.headers["content-disposition"], answer.text
+        return answer
+
+    if name == "effect":
+        expected = np.full((15, 15), np.nan)
+        expected[10] = effects(minilm, trace, found, 7, 10)
+    else:
+        expected = found.links(4)[{"1,7": [1, 7], "7": [7]}.get(head, slice(None))].sum(axis=0)
+    if more.get("hide_special"):
+        expected = expected[1:-1, 1:-1]
+    close = {"rtol": 2e-5, "atol": 2e-5 * np.nanmax(abs(expected))}
+    with np.load(io.BytesIO(file("npz").content)) as held:
+        np.testing.assert_allclose(held[name], expected, **close)
+        assert held["keys"].tolist() == list(range(15))[1:-1] if "hide" in more else True
+    header, *lines = csv.reader(io.StringIO(file("csv").text))
+    cells = [[float(cell or "nan") for cell in line[4:]] for line in lines]
+    np.testing.assert_allclose(cells, expected, **close)
+    assert "length of the final state of “it”" in lines[0][3] and header[2:4] == ["model", "map"]
+    scope: dict[str, object] = {}
+    exec(file("py").text, scope)
+    whole = expected[10] if name == "effect" else expected
+    np.testing.assert_allclose(np.asarray(scope[name], float), whole, **close)
+
+
+def test_the_code_of_a_change_runs_both_texts(site, key, client, trace, minilm):
+    other = trace.sample.texts[0].replace("tired", "wide")
+    was = client.predict(other, "", "all-MiniLM-L6-v2", api_name="/run_text")["key"]
+    asked = {"reference": was, "layer": 3, "head": 5, "hide_special": True}
+    code = httpx.get(f"{site}viz/run/{key}/compared_map/py", params=asked).text
+    scope: dict[str, object] = {}
+    exec(code, scope)
+    change = trace.attention(3, 5) - vz.capture(minilm, other).attention(3, 5)
+    same = [at for at in range(1, 14) if at != 13]
+    found = np.asarray(scope["change"])[:12, :12]
+    np.testing.assert_allclose(found, change[same][:, same], atol=2e-6)

@@ -11,7 +11,7 @@ from gradio_client import Client
 from PIL import Image
 
 import viz_encoder as vz
-from tests.ui.conftest import of_another_model
+from tests.ui.conftest import of_another_model, saved
 from tests.ui.texts import MASKED, PICTURES, SENTENCES
 from viz_encoder.attribution import weight_routes
 from viz_encoder.bundled import asset
@@ -257,10 +257,7 @@ def test_what_is_drawn_is_saved(explore, minilm):
     found = vz.attribute(minilm, SENTENCES[0], of="state", token=3)
     files = {}
     for kind in ("PNG", "SVG", "CSV", "npz"):
-        with page.expect_download() as download:
-            page.click(f".viz-how .viz-figure-take >> text={kind}")
-        with open(download.value.path(), "rb") as file:
-            files[kind] = file.read()
+        _, files[kind] = saved(page, ".viz-how", kind)
     assert files["SVG"].startswith(b"<svg") and b"animal" in files["SVG"]
     drawing = ElementTree.fromstring(files["SVG"])
     assert minilm.card.name in files["SVG"].decode() and SENTENCES[0] in files["SVG"].decode()
@@ -271,31 +268,34 @@ def test_what_is_drawn_is_saved(explore, minilm):
     size = [2 * int(drawing.get(side)) for side in ("width", "height")]
     picture = Image.open(io.BytesIO(files["PNG"]))
     assert list(picture.size) == size and len(picture.convert("RGB").getcolors(9999)) > 9
-    saved = np.load(io.BytesIO(files["npz"]))
-    values = next(saved[name] for name in saved.files if saved[name].shape == found.states.shape)
+    held = np.load(io.BytesIO(files["npz"]))
+    values = next(held[name] for name in held.files if held[name].shape == found.states.shape)
     np.testing.assert_allclose(values, found.states, atol=1e-6)
     assert len(files["CSV"].decode().splitlines()) > found.states.size / len(found.tokens)
 
 
-def test_weak_links_are_left_out_by_their_part_of_the_strongest(explore, minilm):
+def test_weak_links_are_left_out_by_a_slider_that_says_below_which_share(explore, minilm):
     page = explore(query=3)
-    shares = [
-        abs(e.share)
-        for e in vz.attribute(minilm, SENTENCES[0], of="state", token=3).routes().edges
-        if e.query != e.key
-    ]
-    curves = page.locator(".viz-route")
-    assert curves.count() == len(shares)
-    page.locator("#viz-route-least").fill("80")
-    assert curves.count() == sum(share >= 0.8 * max(shares) for share in shares) < len(shares)
-    page.locator("#viz-route-least").fill("0")
+    found = vz.attribute(minilm, SENTENCES[0], of="state", token=3)
+    edges = [abs(e.share) for e in found.routes().edges if e.query != e.key]
+    curves, slider = page.locator(".viz-route"), page.locator("#viz-route-least")
+    for _ in range(20):
+        slider.press("ArrowRight")
+    least = min(edges) + 0.2 * (max(edges) - min(edges))
+    assert curves.count() == sum(share >= least for share in edges) < len(edges)
+    said = f"{least / found.score:.0%}"
+    assert slider.get_attribute("aria-valuetext") == said
+    assert page.inner_text(".viz-how-head .viz-control").split() == ["links", "above", said]
+    slider.press("Home")
+    assert curves.count() == len(edges)
 
 
 def test_a_file_that_is_refused_says_why(explore):
     page = explore(query=3)
     refused = {"headers": {"x-fault": "1"}, "json": {"message": "Another one is being made."}}
     page.route("**/figure/routes.csv**", lambda route: route.fulfill(status=200, **refused))
-    page.click(".viz-how .viz-figure-take >> text=CSV")
+    page.click(".viz-how .viz-take-open")
+    page.click(".viz-how .viz-saves >> text=CSV")
     page.wait_for_selector(".viz-how [role=status]:has-text('Another one is being made.')")
     page.unroute("**/figure/routes.csv**")
 
@@ -352,9 +352,7 @@ def test_a_picture_has_an_overlay_a_block(explore):
     n_layers = page.evaluate("window.vizTab.run.nLayers")
     assert figures.count() == n_layers + 1
     assert figures.first.inner_text().startswith("input")  # blocks from left to right
-    with page.expect_download() as download:
-        page.click(".viz-how .viz-figure-take >> text=PNG")
-    picture = Image.open(download.value.path())
+    picture = Image.open(io.BytesIO(saved(page, ".viz-how", "PNG")[1]))
     assert len(picture.convert("RGB").getcolors(10**6)) > 1000  # the overlays are in it
     figures.first.locator("canvas").click(position={"x": 70, "y": 70})
     asked(page, "of=state")
@@ -397,8 +395,6 @@ def test_any_view_has_controls_of_its_own(shared, minilm):
     expected = vz.capture(minilm, SENTENCES[0]).attention(2).amax(dim=0)
     np.testing.assert_allclose(np.array(cells, dtype=float), expected, rtol=6e-4, atol=1e-7)
     for kind in ("PNG", "SVG", "CSV", "npz"):
-        with page.expect_download() as download:
-            page.click(f".viz-any .viz-figure-take >> text={kind}")
-        name = download.value.suggested_filename
+        name, _ = saved(page, ".viz-any", kind)
         assert name.startswith("all-MiniLM-L6-v2-attention_map-layer-2-head-max")
         assert name.endswith(f".{kind.lower()}")

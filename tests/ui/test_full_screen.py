@@ -9,6 +9,7 @@ from PIL import Image
 
 import viz_encoder as vz
 from tests.slow import slow
+from tests.ui.conftest import saved
 from tests.ui.texts import SENTENCES
 from viz_encoder.analyses.survey import survey
 
@@ -64,23 +65,18 @@ def test_the_row_the_lines_and_all_heads_are_saved_as_they_are_shown(shared, min
     page.evaluate("document.querySelector('.viz-lines').open = true")
     page.wait_for_selector(".viz-lines[data-painted]")
     trace = vz.capture(minilm, SENTENCES[0])
-    with page.expect_download() as started:
-        page.locator(".viz-source .viz-figure-take").get_by_role("button", name="CSV").click()
-    lines = list(csv.reader(io.StringIO(started.value.path().read_text())))
+    lines = list(csv.reader(io.StringIO(saved(page, ".viz-source", "CSV")[1].decode())))
     row = trace.attention(3, 1)[10, 1:-1].double().numpy()
     assert lines[0][2] == "weight of query 10 “it”"
     assert [int(line[0]) for line in lines[1:]] == list(range(1, 14))
     assert [line[1].removeprefix("'") or "'" for line in lines[1:]] == list(trace.tokens[1:-1])
     found = [float(line[2]) for line in lines[1:]]
     np.testing.assert_allclose(found, row / row.sum(), rtol=2e-5)
-    with page.expect_download() as started:
-        page.locator(".viz-lines .viz-figure-take").get_by_role("button", name="PNG").click()
-    picture = Image.open(started.value.path())
+    picture = Image.open(io.BytesIO(saved(page, ".viz-lines", "PNG")[1]))
     assert picture.getpixel((0, 0))[3] == 255 and len(picture.getcolors(1 << 24)) > 50
     asked = []
     page.on("request", lambda request: asked.append(request.url))
-    with page.expect_download(timeout=60_000):
-        page.locator(".viz-atlas .viz-figure-take").get_by_role("button", name="PNG").click()
+    saved(page, ".viz-atlas", "PNG")
     (url,) = [url for url in asked if "head_atlas" in url]
     assert url.endswith("scale=sqrt&hide_special=yes&renormalize=yes")
 
@@ -123,10 +119,7 @@ def test_a_view_left_before_the_browser_has_begun_leaves_no_full_screen(shared):
 def test_all_heads_are_saved_in_one_click(shared, minilm):
     page = shared().page
     page.wait_for_selector(".viz-atlas[data-painted]", timeout=60_000)
-    row = page.locator(".viz-atlas .viz-figure-take")
-    with page.expect_download() as started:
-        row.get_by_role("button", name="CSV", exact=True).click()
-    lines = list(csv.DictReader(io.StringIO(started.value.path().read_text())))
+    lines = list(csv.DictReader(io.StringIO(saved(page, ".viz-atlas", "CSV")[1].decode())))
     found = survey(vz.capture(minilm, SENTENCES[0]))
     assert len(lines) == 72
     for line in lines:
@@ -134,6 +127,4 @@ def test_all_heads_are_saved_in_one_click(shared, minilm):
         for name in ("entropy", "previous", "special", "largest"):
             expected = float(values[name][int(line["head"])])
             assert float(line[name]) == pytest.approx(expected, rel=2e-5, abs=1e-6)
-    with page.expect_download(timeout=60_000) as started:
-        row.get_by_role("button", name="PNG", exact=True).click()
-    assert Image.open(started.value.path()).width >= 1000
+    assert Image.open(io.BytesIO(saved(page, ".viz-atlas", "PNG")[1])).width >= 1000

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import viz_encoder as vz
+from tests.ui.conftest import saved
 from viz_encoder.trace.token_selection import shown_tokens
 
 TEXT = "The reinterpretation of the text saw the cat and the tokenization"
@@ -188,10 +189,9 @@ def test_lines_follow_what_is_shown(shared, trace):
 
 def test_a_picture_for_a_paper(shared, trace):
     page = shared(layer=3, head=5, kind="text", a=TEXT, hide=1).painted()
+    page.click(".viz-map .viz-take-open")
     page.select_option("#viz-paper-width", "174")
-    with page.expect_download() as started:
-        page.locator(".viz-map .viz-saves").get_by_role("button", name="SVG").click()
-    text = started.value.path().read_text(encoding="utf-8")
+    text = saved(page, ".viz-map", "SVG")[1].decode()
     assert 'width="174mm"' in text and "<image " in text
     for said in (
         "Query (who looks)",

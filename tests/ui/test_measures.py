@@ -71,7 +71,7 @@ def test_a_map_of_shares_and_one_row_of_effects(ask, minilm, found):
     np.testing.assert_allclose(shares, found.links(5, 11), atol=1e-5)
     part = numbers(ask("attribution/map", **place, rows="8:12", keys="1:3"))
     np.testing.assert_allclose(part, found.links(5, 11)[8:12, 1:3], atol=1e-5)
-    row = numbers(ask("attribution/map", **place, measure="effect"))
+    row = numbers(ask("attribution/effect/map", **place))
     assert np.isnan(np.delete(row, 10, axis=0)).all()
     cut = [(5, 11, 10, key) for key in range(len(row))]
     values = effects.links(minilm, SENTENCES[0], cut, measure=found).values
@@ -102,9 +102,8 @@ def test_a_twin_of_another_length_and_heads_that_are_none_are_refused_in_a_sente
     ("path", "query", "says"),
     [
         ("attribution", {"measure": "guess"}, "no measure"),
-        ("attribution/map", {"measure": "guess"}, "no such map"),
-        ("attribution/map", {"measure": "effect", "head": "mean"}, "one head"),
-        ("attribution/map", {"measure": "effect", "words": True}, "sub-words"),
+        ("attribution/effect/map", {"head": "mean"}, "one head"),
+        ("attribution/effect/map", {"words": True}, "sub-words"),
     ],
 )
 def test_what_a_measure_cannot_tell(site, key, path, query, says):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import viz_encoder as vz
+from tests.ui.conftest import saved
 
 TEXT = "The animal didn't cross the street because it was too tired"
 OTHER = TEXT.replace("tired", "wide")
@@ -118,14 +119,8 @@ def test_keys_walk_it_and_the_switch_gives_the_plain_map_back(opened, maps):
     page.wait_for_function("!location.search.includes('change=1')")
 
 
-def saved(page, row, name):
-    with page.expect_download() as started:
-        page.locator(row).get_by_role("button", name=name, exact=True).click()
-    return started.value.suggested_filename, started.value.path().read_bytes()
-
-
 def test_what_is_saved_under_the_map_is_the_change(opened, maps):
-    page, row = opened.page, ".viz-map .viz-figure-take"
+    page, row = opened.page, ".viz-map"
     name, content = saved(page, row, "CSV")
     assert name.endswith("-3.1-change.csv")
     _, *lines = csv.reader(io.StringIO(content.decode()))
@@ -144,21 +139,6 @@ def test_what_is_saved_under_the_map_is_the_change(opened, maps):
     assert (stops[0], stops[-1]) == ("rgb(43 92 158)", "rgb(168 50 31)")  # blue = less, red = more
     name, _ = saved(page, row, "PNG")
     assert name.endswith("-3.1-change-all.png")
-
-
-@pytest.mark.slow
-def test_exports_that_cannot_hold_a_change_say_so(opened):
-    page, panel = opened.page, opened.page.locator(".viz-take")
-    for name in ("npz", "Copy Python"):
-        button = panel.get_by_role("button", name=name, exact=True)
-        assert button.is_disabled() and "not their change" in button.get_attribute("title")
-    for name in ("Page (HTML)", "Saved run"):
-        assert panel.get_by_role("button", name=name, exact=True).is_enabled()
-    page.get_by_role("button", name="Show the change", exact=True).click()
-    npz = panel.get_by_role("button", name="npz", exact=True)
-    assert npz.is_enabled() and npz.get_attribute("title") == "This map for NumPy"
-    name, _ = saved(page, ".viz-map .viz-figure-take", "CSV")
-    assert name.endswith("-3.1.csv")
 
 
 @pytest.mark.slow

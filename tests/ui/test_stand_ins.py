@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import viz_encoder as vz
+from tests.ui.conftest import saved
 from tests.ui.texts import MASKED
 from viz_encoder import effects
 from viz_encoder.ui.tabs.explore.stand_ins import GRAMMAR
@@ -114,9 +115,8 @@ def test_effects_over_many_texts_have_a_mean_and_a_spread(under_effect, grammar)
     expected = vz.effect(grammar, texts)
     shown = cells(page, ".viz-over-texts .viz-share-cell")
     assert shown == pytest.approx(expected.mean.ravel(), rel=6e-3)
-    with page.expect_download() as started:
-        page.click(".viz-over-texts .viz-figure-take >> text=CSV")
-    _, *lines = csv.reader(io.StringIO(started.value.path().read_text()))
+    _, content = saved(page, ".viz-over-texts", "CSV")
+    _, *lines = csv.reader(io.StringIO(content.decode()))
     table = np.array(lines)[:, 2:4].astype(float).reshape(*expected.mean.shape, 2)
     np.testing.assert_allclose(table[..., 0], expected.mean, rtol=2e-5, atol=1e-5)
     np.testing.assert_allclose(table[..., 1], expected.spread, rtol=2e-5, atol=1e-5)

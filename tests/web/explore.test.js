@@ -227,15 +227,11 @@ test("the map shows shares or effects of the question, and weights where the mea
   assert.deepEqual([maps.most, maps.write(5), maps.write(0.01)], [5, "50%", ""]);
   assert.equal(maps.cell({ value: -0.5, now: 0.25 }), "weight 0.25; brings −5.0% (−0.5000 of 10.00)");
   await maps.part(run, selection, [0, 4], [1, 4]);
-  assert.match(
-    asked[0],
-    /^attribution\/map\?of=state&token=3&measure=contribution&query=3&told=true&layer=1&head=2.*rows=0:4&keys=1:4$/,
-  );
-  assert.match(maps.file("csv"), /^figure\/link_shares\.csv\?of=state&token=3&layer=1&head=2$/);
-  selection.head = "mean"; // shares of several heads are added up
-  assert.match(maps.file("csv"), /&layer=1&head=sum$/);
-  Object.assign(selection, { head: 2, measure: "effect" });
-  assert.deepEqual([maps.shows, maps.ahead, maps.file("csv")], ["effect:of=state&token=3:3", false, ""]);
+  assert.match(asked[0], /^attribution\/map\?of=state&token=3&query=3&layer=1&head=2.*&told=true&rows=0:4&keys=1:4$/);
+  assert.match(maps.file("npz"), /^attribution\/map\/npz\?of=state&token=3&query=3&layer=1&head=2/);
+  selection.measure = "effect";
+  assert.deepEqual([maps.shows, maps.ahead], ["effect:of=state&token=3:3", false]);
+  assert.match(maps.file("csv"), /^attribution\/effect\/map\/csv\?of=state&token=3&query=3&layer=1/);
   let told = 0;
   maps.on(() => told++);
   for (const listen of listeners) listen(new Set(["query"])); // another row is measured

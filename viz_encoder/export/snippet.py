@@ -29,19 +29,9 @@ def snippet(
 
     Any text is quoted by `repr`, so none can end the string it stands in.
     """
-    lines = ["import viz_encoder as vz", ""]
+    lines = ["import viz_encoder as vz", "", *run_lines(source, model, part, changes)]
     if isinstance(source, Path):
         lines.insert(0, "from pathlib import Path\n")
-    if model:
-        half = f", part={part!r}" if part else ""
-        lines += [
-            f"encoder = vz.load({model!r}{half})",
-            f"trace = vz.capture(encoder, {_quoted(source)})"
-            if not changes
-            else f"trace = vz.effects.changed(encoder, {_quoted(source)}, {list(changes)!r})",
-        ]
-    else:
-        lines.append(f"trace = vz.Trace.load({_quoted(source)})")
     axes = "keys (who is looked at)"
     if query is None:
         axes = f"rows = queries (who looks), columns = {axes}"
@@ -63,7 +53,26 @@ def snippet(
     return "\n".join(lines) + "\n"
 
 
-def _quoted(source: InputSource) -> str:
+def run_lines(
+    source: InputSource,
+    model: str = "",
+    part: str = "",
+    changes: Sequence[str] = (),
+    name: str = "trace",
+) -> list[str]:
+    """The lines that make the run, of the arguments of `snippet`; `name` is its variable."""
+    if not model:
+        return [f"{name} = vz.Trace.load({quoted_source(source)})"]
+    half = f", part={part!r}" if part else ""
+    made = f"vz.effects.changed(encoder, {quoted_source(source)}, {list(changes)!r})"
+    return [
+        f"encoder = vz.load({model!r}{half})",
+        f"{name} = {made if changes else f'vz.capture(encoder, {quoted_source(source)})'}",
+    ]
+
+
+def quoted_source(source: InputSource) -> str:
+    """What was read, as Python writes it."""
     return f"Path({str(source)!r})" if isinstance(source, Path) else repr(source)
 
 

@@ -97,16 +97,24 @@ def arrays(
 
 def view_arrays(trace: Trace, view: MapView, query: int | None = None) -> dict[str, np.ndarray]:
     """`arrays` of a view."""
-    keys, names = kept_keys(trace, view), key_names(trace, view.layer)
     if query is None:
-        queries = kept_queries(trace, view)
-        weights = np.concatenate(list(_blocks(trace, view)))
+        queries, weights = kept_queries(trace, view), np.concatenate(list(_blocks(trace, view)))
     else:
-        queries = [word_of(trace, query, view.words)]
-        weights = _row(trace, view, query)
-    return {
+        queries, weights = [word_of(trace, query, view.words)], _row(trace, view, query)
+    held = {
         "weights": np.nan_to_num(weights).astype(np.float32),
         "masked": np.isnan(weights),
+        "query": np.array(WHOLE_MAP if query is None else query),
+    }
+    return held | sides_of(trace, view, queries)
+
+
+def sides_of(
+    trace: Trace, view: MapView, queries: Sequence[tuple[int, ...]]
+) -> dict[str, np.ndarray]:
+    """What stands along both sides of a map, and what it is of, as `arrays` names them."""
+    keys, names = kept_keys(trace, view), key_names(trace, view.layer)
+    return {
         "queries": np.array([entry[0] for entry in queries]),
         "keys": np.array([entry[0] for entry in keys]),
         "query_sizes": np.array([len(entry) for entry in queries]),
@@ -115,7 +123,6 @@ def view_arrays(trace: Trace, view: MapView, query: int | None = None) -> dict[s
         "key_tokens": np.array([word_name(names, entry) for entry in keys], dtype=np.str_),
         "layer": np.array(view.layer),
         "head": np.array(view.head),
-        "query": np.array(WHOLE_MAP if query is None else query),
         "model": np.array(trace.origin.model),
         "note": np.array(view_note(trace, view)),
     }

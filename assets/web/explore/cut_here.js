@@ -7,6 +7,7 @@ import { button, el, painted } from "../core/dom.js";
 import { sentenceOf } from "../core/latest.js";
 import { headsOf } from "../core/selection_address.js";
 import { quoted } from "../core/token_names.js";
+import { popover } from "../views/popover.js";
 import { shownName } from "./pair_links.js";
 
 /** @import { Selection } from "./types.d.ts" */
@@ -32,11 +33,8 @@ export class CutHere {
     ...{ type: "text", class: "viz-cut-word", enterkeyhint: "go" }, // beside the question
     onkeydown: (event) => this.#key(event),
   });
-  others = el("div", { popover: "auto", id: "viz-cut-more", class: "viz-cut-more" }, this.mask, this.delete);
-  more = button("▾", () => {}, {
-    ...{ class: "viz-small viz-cut-open", popovertarget: "viz-cut-more" },
-    ...{ "aria-label": OTHERS, title: OTHERS },
-  });
+  more = button("▾", () => {}, { class: "viz-small viz-cut-open", "aria-label": OTHERS, title: OTHERS });
+  others = popover(this.more, this.mask, this.delete);
   told = el("span", { class: "viz-caption viz-cut-told", role: "status" });
   node = el(
     "div",
@@ -51,7 +49,6 @@ export class CutHere {
 
   constructor(/** @type {Selection} */ selection) {
     this.selection = selection;
-    this.others.addEventListener("toggle", (event) => this.#place(/** @type {ToggleEvent} */ (event)));
     selection.on(() => this.#soon());
   }
 
@@ -143,15 +140,6 @@ export class CutHere {
     const units = this.#run?.shown({ hide: false, words });
     const of = (/** @type {number} */ token) => units?.[units.places[token]]?.tokens ?? [token];
     return { queries: of(query), keys: of(key) };
-  }
-
-  // Below its button, and inside the window.
-  #place(/** @type {ToggleEvent} */ { newState }) {
-    if (newState !== "open") return;
-    const { left, bottom } = this.more.getBoundingClientRect();
-    const room = window.innerWidth - this.others.offsetWidth - 8;
-    Object.assign(this.others.style, { left: `${Math.max(8, Math.min(left, room))}px`, top: `${bottom + 4}px` });
-    window.addEventListener("scroll", () => this.others.hidePopover(), { once: true });
   }
 }
 

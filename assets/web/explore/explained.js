@@ -25,6 +25,7 @@ import { WHOLE } from "./tiles.js";
 /** @import { Reference } from "./reference.js" */
 
 const ALL_TOKENS = "The picture and the heads count every token by itself, hidden ones and parts of words, too.";
+const HOW = "How it got there";
 const PAUSE = 140; // ms without another choice before the server is asked
 
 /** Emits when there is another answer, or none. @extends {Emitter<[]>} */
@@ -70,12 +71,11 @@ export class Explained extends Emitter {
       const { drawing } = this.run?.grid ? this.pictures : this.routes;
       return { drawing, title: this.#headline, run: this.run, options: this.question.options() };
     });
-    this.saves.append(this.routes.least.node);
     this.several = new SeveralHeads(selection);
     this.heads.section.append(this.several.node);
-    const drawn = [this.saves, this.#work.node, this.routes.node, this.pictures.node, this.told, this.fewest.node];
-    const title = el("h3", {}, "How it got there");
-    this.picture = el("section", { class: "viz-how", "aria-label": "How it got there" }, title, ...drawn);
+    const drawn = [this.#work.node, this.routes.node, this.pictures.node, this.told, this.fewest.node];
+    const head = el("div", { class: "viz-how-head" }, el("h3", {}, HOW), this.routes.least, this.saves);
+    this.picture = el("section", { class: "viz-how", "aria-label": HOW }, head, ...drawn);
     const choices = [this.switch.node, reference.change, this.standIn.node];
     this.measures = el("div", { class: "viz-measured" }, ...choices, this.how);
     reference.measures.on(() => this.run && this.question.against.follow() && this.ask());
@@ -179,6 +179,11 @@ export class Explained extends Emitter {
     return shown;
   }
 
+  /** The question of the answer that stands there, as an address has it; "" of none. */
+  get asked() {
+    return this.found ? this.#told : "";
+  }
+
   draw() {
     this.routes.draw();
     this.pictures.draw();
@@ -229,7 +234,7 @@ export class Explained extends Emitter {
     if (picture) this.pictures.show(run, shown, token);
     else this.routes.show(run, shown, token);
     const tables = [...this.saves.querySelectorAll("button")].slice(2, 4);
-    this.routes.least.node.hidden = picture;
+    if (picture) this.routes.least.hidden = true;
     for (const file of tables) file.hidden = !files;
     if (measure !== "attention") this.maps.found(shown);
     const { hide, words } = this.selection;

@@ -1,19 +1,14 @@
-// Exports: the map is saved next to it; the panel below saves a page, the run, code and more.
+// What the map and its run are saved as: pictures and tables of what is drawn, code, a page, the run.
 
 import { control, el, options } from "../core/dom.js";
 import { text } from "../core/server.js";
 import { fileName } from "../views/canvas_png.js";
-import { fileAt, saveRow, saves } from "../views/save_row.js";
+import { fileAt, saveRow } from "../views/save_row.js";
 import { paperPng, paperSvg } from "./paper_figure.js";
 
 /** @import { AttentionMap, Selection } from "./types.d.ts" */
 
 const WIDTHS = { 84: "one column, 84 mm", 174: "two columns, 174 mm" }; // as most journals have them
-const WEIGHTS =
-  "Holds the weights of this run, not their change and no shares; choose Attention, or turn off “Show the change”, first";
-const TITLE = "More exports";
-const PAGE = "Page (HTML)"; // says itself that it holds attention
-const ANY = "Saved run"; // the only file that holds more than weights
 
 export class ExportPanel {
   /** @type {Run | null} */ #run = null;
@@ -24,34 +19,24 @@ export class ExportPanel {
       ["PNG", "The visible part of this map as a picture for a paper, 400 dpi", () => this.#drawn("PNG")],
       ["SVG", "The same as SVG; its text stays text", () => this.#drawn("SVG")],
       ["CSV", "This map as a table", () => this.#file("csv")],
+      ["npz", "This map for NumPy", () => this.#file("npz")],
+      ["Copy Python", "Code that computes this map again", () => this.#code()],
+      ["Page (HTML)", "All heads, and how it got there, in one file that opens offline", () => this.#file("html")],
+      ["Saved run", "The whole run: viz_encoder.Trace.load, or viz-encoder serve", () => this.#file("safetensors")],
     ],
     control("Picture width", this.width),
   );
-  more = saves(TITLE, [
-    [PAGE, "The attention of all heads in one file that opens offline", () => this.#file("html")],
-    ["npz", "This map for NumPy", () => this.#file("npz")],
-    [ANY, "The whole run: viz_encoder.Trace.load, or viz-encoder serve", () => this.#file("safetensors")],
-    ["Copy Python", "Code that computes this map again", () => this.#code()],
-  ]);
-  titles = this.more.buttons.map(({ title }) => title);
-  node = el("details", { class: "viz-take viz-folded", "aria-label": TITLE }, el("summary", {}, TITLE), this.more.node);
 
-  constructor(/** @type {Selection} */ selection, /** @type {AttentionMap} */ map) {
+  /** `question` is what is asked, as the page of a run shows it.
+   * @param {Selection} selection @param {AttentionMap} map @param {() => string} question */
+  constructor(selection, map, question) {
     this.selection = selection;
     this.map = map;
+    this.question = question;
   }
 
   show(/** @type {Run} */ run) {
     this.#run = run;
-  }
-
-  // Formats that only hold weights are disabled while the map shows something else.
-  sync() {
-    const change = this.map.signed !== null;
-    for (const [at, one] of this.more.buttons.entries()) {
-      one.disabled = change && ![PAGE, ANY].includes(one.textContent);
-      one.title = one.disabled ? WEIGHTS : this.titles[at];
-    }
   }
 
   #file(/** @type {string} */ kind) {
@@ -68,14 +53,17 @@ export class ExportPanel {
     return { blob, name: `${stem}.${kind.toLowerCase()}` };
   }
 
+  // What the map shows in place of weights is saved so; a page and a run are the same in any measure.
   #path(/** @type {string} */ kind) {
-    const signed = this.map.signed?.file(kind);
-    if (signed && this.#run) return this.#run.url(signed);
+    const whole = ["html", "safetensors"].includes(kind);
+    const signed = whole ? "" : this.map.signed?.file(kind);
+    if (signed) return this.#run?.url(signed) ?? "";
     const { layer, head, query, hide, renorm, words, scale } = this.selection;
     const more = kind === "html" ? { query, scale } : {}; // it opens on what is chosen here
     const asked = { layer, head, hide_special: hide, renormalize: renorm, words, ...more };
     const texts = Object.entries(asked).map(([name, value]) => [name, String(value)]);
-    return `${this.#run?.url(`take/${kind}`)}?${new URLSearchParams(texts)}`;
+    const question = kind === "html" ? `&${this.question()}` : "";
+    return `${this.#run?.url(`take/${kind}`)}?${new URLSearchParams(texts)}${question}`;
   }
 
   // Without permission or a secure page, the code is shown selected, to copy by hand.

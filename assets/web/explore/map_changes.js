@@ -109,8 +109,7 @@ export class MapChanges extends Emitter {
   }
 
   file(/** @type {string} */ format) {
-    if (!this.against || format !== "csv") return "";
-    return `compared_map.csv?reference=${this.against.key}&${viewed(this.selection)}`;
+    return `compared_map/${format}?reference=${this.against?.key}&${viewed(this.selection)}`;
   }
 
   // The heads are asked for once the run's own are all here.

@@ -1,7 +1,7 @@
 // How it got there: tokens across, blocks upward, shares as nodes and links as curves.
 
 import { inkOn, rgbText, signedColors } from "../core/colors.js";
-import { el, onWidth, slider, svg } from "../core/dom.js";
+import { control, el, onWidth, svg } from "../core/dom.js";
 import { fitted } from "../core/labels.js";
 import { afterBlocks } from "../core/states.js";
 import { isolated } from "../core/token_names.js";
@@ -23,7 +23,12 @@ export class RoutesView {
   /** @type {Explained | null} */ found = null;
   token = -1; // whose name is marked
   /** @type {Columns} */ #columns = { groups: [], nodes: [] };
-  least = slider("viz-route-least", "Links of at least", 0, "% of the strongest", () => this.draw());
+  slide = el("input", {
+    ...{ type: "range", class: "viz-slider", id: "viz-route-least", min: 0, max: 100, value: 0 },
+    ...{ title: "Draw only stronger links", oninput: () => this.draw() },
+  });
+  said = el("output", { for: this.slide.id });
+  least = control("links above", this.said, this.slide);
   drawing = svg("svg", { class: "viz-routes-drawing", tabindex: "0", role: "application" });
   node = el("div", { class: "viz-routes" }, this.drawing);
 
@@ -58,7 +63,7 @@ export class RoutesView {
     const height = high * (nodes.length - 1) + NODE + NAMES;
     const width = LEFT + wide * groups.length;
     const place = new Place(wide, high, nodes.length, groups.length);
-    const least = (Number(this.least.input.value) / 100) * Math.abs(found.edges[0]?.share ?? 0);
+    const least = this.#least(found);
     const drawn = curves(
       found.edges.filter(({ share }) => Math.abs(share) >= least),
       groups,
@@ -79,6 +84,15 @@ export class RoutesView {
       ...groups.map((tokens, at) => this.#name(tokens, at, place)),
       ...this.#labels(drawn, place),
     );
+  }
+
+  // The share of the weakest link that is drawn, between those of the weakest and of the strongest one.
+  #least(/** @type {Explained} */ found) {
+    const [strongest, weakest] = [0, -1].map((at) => Math.abs(found.edges.at(at)?.share ?? 0));
+    const least = weakest + (Number(this.slide.value) / 100) * (strongest - weakest);
+    this.said.textContent = this.slide.ariaValueText = shareSaid(least, found).replace("+", "") || least.toPrecision(1);
+    this.least.hidden = !found.edges.length;
+    return least;
   }
 
   /** @type {(curve: Curve, place: Place, strongest: Curve) => SVGElement} */

@@ -9,10 +9,11 @@ import { amountSaid, briefly, resultSaid, shareSaid, unitSaid } from "./routes_l
 
 /** @import { Alone, Range, Selection, SignedCell } from "./types.d.ts" */
 
-/** @type {Record<string, { noun: string, titled: string, none: string, empty: string, legend: (result: string) => string, of: string }>} */
+/** @type {Record<string, { noun: string, path: string, titled: string, none: string, empty: string, legend: (result: string) => string, of: string }>} */
 const SAID = {
   share: {
     noun: "share",
+    path: "attribution/map",
     titled: "Share of each link",
     none: "no share",
     empty: "not part of the question",
@@ -21,13 +22,20 @@ const SAID = {
   },
   effect: {
     noun: "effect",
-    titled: "Effect of cutting each link",
+    path: "attribution/effect/map",
+    titled: "Effect of each link",
     none: "nothing measured",
     empty: "not measured",
     legend: (result) => `Red: without the link, ${result} rises; blue: it falls`,
     of: "cutting it changes the result by",
   },
 };
+
+const SHORT = 64; // tokens, of which all links of a query are measured within a second
+const STEPS = [4, 16, 0]; // so many links of a query, then all
+
+const partOf = (/** @type {Range} */ rows, /** @type {Range} */ keys) =>
+  `rows=${rows.join(":")}&keys=${keys.join(":")}`;
 
 /** Emits when it is of another question, or none. @extends {Emitter<[]>} */
 export class ShareMaps extends Emitter {
@@ -79,7 +87,11 @@ export class ShareMaps extends Emitter {
   }
 
   get ahead() {
-    return this.#kind === "share";
+    return this.#kind === "share" || Number(this.run?.n) <= SHORT;
+  }
+
+  get steps() {
+    return this.#kind === "share" ? null : this.ahead ? [0] : STEPS;
   }
 
   get noun() {
@@ -103,16 +115,20 @@ export class ShareMaps extends Emitter {
     return `${this.#said.legend(result)}${unit}; square-root scale`;
   }
 
-  /** @type {(run: Run, view: MapView, rows: Range, keys: Range) => Promise<Numbers<Alone>>} */
-  part(run, view, rows, keys) {
-    return this.shares(run, view, rows, keys, this.#kind === "effect" ? "effect" : "contribution");
+  /** @type {(run: Run, view: MapView, rows: Range, keys: Range, most?: number, signal?: AbortSignal) => Promise<Numbers<Alone>>} */
+  part(run, view, rows, keys, most = 0, signal = undefined) {
+    if (this.#kind === "share") return this.shares(run, view, rows, keys);
+    const asked = `${this.#of(view)}${most ? `&most=${most}` : ""}&${partOf(rows, keys)}`;
+    return run.numbers(`${SAID.effect.path}?${asked}`, signal);
   }
 
-  /** What each link brings, or by another measure.
-   * @type {(run: Run, view: MapView, rows: Range, keys: Range, measure?: string) => Promise<Numbers<Alone>>} */
-  shares(run, view, rows, keys, measure = "contribution") {
-    const asked = `${this.#asked}&measure=${measure}&query=${this.selection.query}&told=true`;
-    return run.numbers(`attribution/map?${asked}&${viewed(view)}&rows=${rows.join(":")}&keys=${keys.join(":")}`);
+  /** What each link brings. @type {(run: Run, view: MapView, rows: Range, keys: Range) => Promise<Numbers<Alone>>} */
+  shares(run, view, rows, keys) {
+    return run.numbers(`${SAID.share.path}?${this.#of(view)}&told=true&${partOf(rows, keys)}`);
+  }
+
+  #of(/** @type {MapView} */ view) {
+    return `${this.#asked}&query=${this.selection.query}&${viewed(view)}`;
   }
 
   titled(/** @type {string} */ map) {
@@ -132,8 +148,6 @@ export class ShareMaps extends Emitter {
   }
 
   file(/** @type {string} */ format) {
-    const { layer, head } = this.selection;
-    if (this.#kind !== "share" || format !== "csv" || (typeof head !== "number" && head !== "mean")) return "";
-    return `figure/link_shares.csv?${this.#asked}&layer=${layer}&head=${head === "mean" ? "sum" : head}`;
+    return `${this.#said.path}/${format}?${this.#of(this.selection)}`;
   }
 }

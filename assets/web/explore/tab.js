@@ -31,7 +31,7 @@ import { DisplayOptions } from "../views/display_options.js";
 const NARROW = 760;
 const ONE_SCALE =
   "Shares, effects and changes have one scale of their own; choose Attention, or turn off “Show the change”";
-const MORE = "More: find heads, statistics, exports";
+const MORE = "More: find heads, statistics, figures";
 const UNCHECKED = "The maps are hidden because they could not be verified.";
 
 class ExploreTab extends TabShell {
@@ -63,7 +63,7 @@ class ExploreTab extends TabShell {
   any = new AnyView(this.selection);
   findings = new FindingsView(this.selection, this.pair, this.reference);
   cut = new CutHere(this.selection);
-  exports = new ExportPanel(this.selection, this.map);
+  exports = new ExportPanel(this.selection, this.map, () => this.explained.asked);
   head = new HeadChoice(this.selection);
   display = new DisplayOptions(this.selection);
   layer = el("select", {
@@ -86,7 +86,6 @@ class ExploreTab extends TabShell {
     for (const signed of [this.explained.maps, this.changes]) {
       this.map.lend(signed);
       signed.on(() => {
-        this.exports.sync();
         if (this.run) this.#sync(this.run);
       });
     }
@@ -98,7 +97,7 @@ class ExploreTab extends TabShell {
     const right = el("div", { class: "viz-right" }, this.atlas.node);
     const columns = el("div", { class: "viz-columns" }, left, right);
     this.more.append(controls(...menus), columns, this.plane.node, this.lines.node);
-    this.more.append(this.texts.node, this.exports.node, this.any.node);
+    this.more.append(this.texts.node, this.any.node);
     this.belowHow.append(this.source.node, this.predictions.node);
     const beside = el("div", { class: "viz-how-beside" }, explained.heads.section, this.map.node, this.readout);
     const picture = [explained.measures, explained.picture, findings.said, this.reference.said, this.belowHow];

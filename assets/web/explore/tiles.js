@@ -65,7 +65,7 @@ export class Tiles {
     const [asked, whole] = [{ ...selection, layer, head }, /** @type {Range} */ ([0, view.n])];
     return this.#aiming.run(async (fresh) => {
       await fresh(this.#ahead);
-      const coming = this.#part(run, { ...asked, name: `${layer}.${head}`, kept: selection.kept }, whole, whole);
+      const coming = this.#part(run, { ...asked, name: `${layer}.${head}`, kept: selection.kept }, whole, whole, fresh);
       this.#ahead = coming.catch(() => {});
       map.prepare(await fresh(coming));
     });
@@ -77,15 +77,16 @@ export class Tiles {
     return `${run.key}:${name}:${kept}${signed ? `:${signed.shows}` : ""}`;
   }
 
-  /** A part, as it is known. @type {(run: Run, view: MapView & { name: string, kept: string }, rows: Range, keys: Range) => Promise<Tile>} */
-  async #part(run, view, rows, keys) {
+  /** A part, as it is known; `most` is a step of what comes in several.
+   * @type {(run: Run, view: MapView & { name: string, kept: string }, rows: Range, keys: Range, fresh: Fresh, most?: number) => Promise<Tile>} */
+  async #part(run, view, rows, keys, { signal }, most = 0) {
     const { signed } = this.map;
     const name = `${this.#naming(run, view)}:${rows}:${keys}`;
+    const ask = (/** @type {Signed} */ of) => inPlace(run, of, view, rows, keys, signal, most);
+    if (most && signed && !this.#known.has(name)) return ask(signed);
     const tile =
       this.#known.get(name) ??
-      (signed
-        ? await inPlace(run, signed, view, rows, keys)
-        : surveyed({ ...(await mapPart(run, view, rows, keys)), rows, keys }));
+      (signed ? await ask(signed) : surveyed({ ...(await mapPart(run, view, rows, keys)), rows, keys }));
     this.#known.delete(name);
     this.#known.set(name, tile);
     const [oldest] = this.#known.keys();
@@ -106,12 +107,15 @@ export class Tiles {
     return { value: NaN, step: [1, 1] };
   }
 
-  // The head's thumbnail, where the atlas has it: the true largest of each block, at no cost.
+  // The head's thumbnail, where the atlas has it: the true largest of each block, at no cost; of what takes its time
+  // to be measured, cells without a number.
   #sketch(/** @type {Run} */ run) {
     const { n } = this.map.view;
-    const thumbnail = !this.map.signed && n > WHOLE && n === run.n && run.thumbnail(this.map.selection);
+    const { signed, selection } = this.map;
+    const slow = signed?.steps ? unmeasured(n) : null;
+    const thumbnail = slow ?? (!signed && n > WHOLE && n === run.n ? run.thumbnail(selection) : null);
     if (!thumbnail) return;
-    const step = thumbnail.shape.map(() => Math.ceil(n / THUMBNAIL));
+    const step = thumbnail.shape.map((cells) => Math.ceil(n / (slow ? cells : THUMBNAIL)));
     this.list = [surveyed({ ...thumbnail, step, rows: [0, n], keys: [0, n], empty: 0, sketch: true })];
     this.map.arrived();
     this.map.node.dataset.coarse = this.asked;
@@ -122,11 +126,13 @@ export class Tiles {
     const { map } = this;
     if (this.list.some((tile) => !tile.sketch && `${tile.rows}:${tile.keys}` === `${rows}:${keys}`)) return;
     const { selection } = map;
-    const tile = await fresh(this.#part(run, selection, rows, keys));
-    // The whole lies below the window that was zoomed into, whichever comes first.
-    const whole = rows[1] - rows[0] === map.view.n;
-    this.list = whole ? [tile, ...this.list.slice(1)] : [...this.list.slice(0, 1), tile];
-    map.arrived();
+    for (const most of map.signed?.steps ?? [0]) {
+      const tile = await fresh(this.#part(run, selection, rows, keys, fresh, most));
+      // The whole lies below the window that was zoomed into, whichever comes first.
+      const whole = rows[1] - rows[0] === map.view.n;
+      this.list = whole ? [tile, ...this.list.slice(1)] : [...this.list.slice(0, 1), tile];
+      map.arrived();
+    }
   }
 }
 
@@ -141,17 +147,26 @@ function around(/** @type {Viewport} */ view) {
 }
 
 /** A part of a signed map; single cells come with their weights.
- * @type {(run: Run, signed: Signed, view: MapView, rows: Range, keys: Range) => Promise<Tile>} */
-async function inPlace(run, signed, view, rows, keys) {
+ * @type {(run: Run, signed: Signed, view: MapView, rows: Range, keys: Range, signal: AbortSignal, most: number) => Promise<Tile>} */
+async function inPlace(run, signed, view, rows, keys, signal, most) {
   const exact = Math.max(rows[1] - rows[0], keys[1] - keys[0]) <= WHOLE;
-  const asked = /** @type {const} */ ([signed.part(run, view, rows, keys), exact && mapPart(run, view, rows, keys)]);
+  const asked = /** @type {const} */ ([
+    signed.part(run, view, rows, keys, most, signal),
+    exact && mapPart(run, view, rows, keys),
+  ]);
   const [found, now] = await Promise.all(asked);
-  const most = largestAmount(found.values);
+  const largest = largestAmount(found.values);
   const [none, weights] = [new Float32Array(), now ? { now: now.values } : {}];
   const { rows: alone = [], keys: others = [] } = found.about ?? {};
   const hatched = alone.length * found.shape[1] + others.length * (found.shape[0] - alone.length);
   const masked = countNaN(found.values) > hatched;
-  return { ...found, rows, keys, tops: none, most, masked, ...weights };
+  return { ...found, rows, keys, tops: none, most: largest, masked, sketch: most > 0, ...weights };
+}
+
+/** So many tokens' map without a number yet. @type {(n: number) => Pick<Numbers, "values" | "shape">} */
+function unmeasured(n) {
+  const side = Math.min(n, WHOLE);
+  return { values: new Float32Array(side * side).fill(NaN), shape: [side, side] };
 }
 
 function countNaN(/** @type {Float32Array} */ values) {

@@ -44,10 +44,11 @@ export interface Signed {
   empty: string;
   alone: string; // said of rows and columns without any
   legend: string;
-  part(run: Run, view: MapView, rows: Range, keys: Range): Promise<Numbers<Alone>>;
+  steps?: number[] | null; // how many numbers come first, 0 for all at last; until then cells are empty
+  part(run: Run, view: MapView, rows: Range, keys: Range, most?: number, signal?: AbortSignal): Promise<Numbers<Alone>>;
   titled(map: string, run?: Run): string; // with a run where it stands without the page
   cell(cell: SignedCell): string;
   named?(map: string): string; // of several heads
   write?(value: number, brief?: boolean): string; // in a cell or under a scale; without it as weights are written
-  file(format: string): string; // its address; "" where that format cannot hold it
+  file(format: string): string; // the address of its csv, npz or py
 }

@@ -1,9 +1,10 @@
-// Saving what a view shows, a click each: as a picture, a table or another file; under a view, folded.
+// Saving what a view shows, a click each: as a picture, a table or another file; in a menu over the page.
 
 import { current } from "../core/app_state.js";
 import { button, el } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { ask } from "../core/server.js";
+import { popover } from "./popover.js";
 
 /** @typedef {{ blob: Blob, name: string } | string | Node | null} Saved a file, or what is told in place of one; null where the
  *   browser saves by itself */
@@ -35,8 +36,8 @@ export function saves(label, choices, ...more) {
 
 /** @type {(label: string, choices: Choice[], ...more: Node[]) => HTMLElement} */
 export function saveRow(label, choices, ...more) {
-  const summary = el("summary", { title: label }, "⤓ Save");
-  return el("details", { class: "viz-figure-take viz-folded" }, summary, saves(label, choices, ...more).node);
+  const opener = button("⤓ Save", () => {}, { class: "viz-take-open", title: label });
+  return el("span", { class: "viz-figure-take" }, opener, popover(opener, saves(label, choices, ...more).node));
 }
 
 /** The file at a path of the server, by the name that comes with it. @param {string} path */

@@ -61,10 +61,8 @@ async def _kept(
 KeptView = Annotated[MapView, Depends(_kept)]  # for every layer and head: only the switches
 
 
-async def _map_view(
-    entry: Held, layer: Layer, head: str, kept: KeptView, scale: str = "head"
-) -> MapView:
-    return replace(kept, layer=layer, head=parse_head(head, entry.trace), scale=scale)
+async def _map_view(entry: Held, layer: Layer, head: str, kept: KeptView) -> MapView:
+    return replace(kept, layer=layer, head=parse_head(head, entry.trace))
 
 
 Shown = Annotated[MapView, Depends(_map_view)]

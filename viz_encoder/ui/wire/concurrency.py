@@ -74,6 +74,19 @@ class Places:
 
         return made
 
+    def while_wanted(self, work: Callable[..., Any]) -> Callable[..., Awaitable[Response]]:
+        """Like `while_wanted`, in its turn."""
+
+        async def route(request: Request, **given: Any) -> Response:
+            line = self.line()
+            await line.enter(client_of(request))
+            try:
+                return await _wanted(request, partial(work, **given))
+            finally:
+                line.leave()
+
+        return _as_route(route, work)
+
     def lines(self, work: Callable[..., Plain]) -> Callable[..., Awaitable[Response]]:
         """A route of what this work finds, in lines of JSON; `tell` is told how much is done."""
 
@@ -109,26 +122,30 @@ def while_wanted(work: Callable[..., Any]) -> Callable[..., Awaitable[Response]]
     """A route of work that stops where it tells of its progress once the client has gone."""
 
     async def route(request: Request, **given: Any) -> Response:
-        gone = threading.Event()
-
-        def tell(share: float) -> None:
-            if gone.is_set():
-                raise Stopped
-
-        def run() -> Response:
-            try:
-                return answered(work(**given, tell=tell))
-            except Stopped:
-                return Response(status_code=GIVEN_UP)
-
-        working = asyncio.ensure_future(run_in_threadpool(run))
-        while not working.done():
-            await asyncio.wait([working], timeout=POLL_SECONDS)
-            if await request.is_disconnected():
-                gone.set()
-        return await working
+        return await _wanted(request, partial(work, **given))
 
     return _as_route(route, work)
+
+
+async def _wanted(request: Request, work: Callable[..., Any]) -> Response:
+    gone = threading.Event()
+
+    def tell(share: float) -> None:
+        if gone.is_set():
+            raise Stopped
+
+    def run() -> Response:
+        try:
+            return answered(work(tell=tell))
+        except Stopped:
+            return Response(status_code=GIVEN_UP)
+
+    working = asyncio.ensure_future(run_in_threadpool(run))
+    while not working.done():
+        await asyncio.wait([working], timeout=POLL_SECONDS)
+        if await request.is_disconnected():
+            gone.set()
+    return await working
 
 
 def _as_route(route: Callable[..., R], work: Callable[..., Any]) -> Callable[..., R]:

@@ -12,7 +12,7 @@ from viz_encoder.ui.tabs.explore.comparison import (
     signed_map,
     signed_thumbnails,
 )
-from viz_encoder.ui.tabs.explore.downloads import change_file
+from viz_encoder.ui.tabs.explore.downloads import change_code, change_file
 from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.arguments import MAX_SIDE, Held, KeptView, Layer, Runs, Shown, parse_range
 from viz_encoder.ui.wire.concurrency import Places, Plain, at_once
@@ -76,10 +76,15 @@ def compared_map(
     return answers.array(tile.values, step=f"{tile.row_step},{tile.key_step}", about=alone)
 
 
-@OF_TWO_RUNS.get("/compared_map.csv")
-def compared_map_csv(run: str, runs: Runs, view: Shown, reference: str) -> Response:
-    """The whole signed map as a table; empty where there is no change to tell."""
-    return change_file(compared_runs(runs.store, run, reference), view)
+@OF_TWO_RUNS.get("/compared_map/{kind}")
+def compared_map_file(
+    run: str, runs: Runs, entry: Held, view: Shown, reference: str, kind: str
+) -> Response:
+    """The whole signed map as csv or npz, or as the code that gives it (py)."""
+    found = compared_runs(runs.store, run, reference)
+    other = runs.store.get(reference)
+    file = change_file(found, view, lambda: change_code(entry, other, view))
+    return file.answer(entry, kind, view)
 
 
 @OF_TWO_RUNS.get("/compared_maps")

@@ -1,36 +1,43 @@
 """Files of what is on screen: a page, tables, the saved run or code, named by what they hold."""
 
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from fastapi import Response
 from jaxtyping import Float
 
 from viz_encoder.analyses.compare import Comparison
+from viz_encoder.audit.mask_input.capture_code import InputSource
 from viz_encoder.effects.outcome import Outcome
 from viz_encoder.errors import SelectionError, TooLong
 from viz_encoder.export import csv_lines, draw_page, npz_bytes, snippet
-from viz_encoder.export.tables import BLOCK_ROWS, kept_queries, map_lines, map_said
+from viz_encoder.export.snippet import quoted_source, run_lines
+from viz_encoder.export.tables import BLOCK_ROWS, kept_queries, map_lines, map_said, sides_of
+from viz_encoder.result import npz_file
 from viz_encoder.shown import quoted
 from viz_encoder.trace import Trace
+from viz_encoder.trace.map_change import Signed, SignedTile, signed_tile
 from viz_encoder.trace.map_view import MapView
-from viz_encoder.ui.state.attributed import outcome_of
+from viz_encoder.ui.state.attributed import RUN, outcome_of
 from viz_encoder.ui.state.store import Entry
 from viz_encoder.ui.tabs.explore.comparison import switches
 from viz_encoder.ui.wire import bytes as answers
-from viz_encoder.ui.wire.arguments import parse_index
 
 KINDS = ("html", "csv", "npz", "safetensors", "py")
-ROWS = ("csv", "npz")  # kinds that hold one query's row alone, where one is given
+TABLES = ("csv", "npz", "py")  # of numbers with signs
+ALL = slice(None)
 MAX_TOKENS = 2048  # for a whole map as a table; one row has no limit
 # Letters of a text that is cut: texts often differ in their last words.
 FIRST_LETTERS, LAST_LETTERS = 25, 15
 
 
 def named_file(entry: Entry, kind: str, view: MapView, query: int | None) -> Response:
-    """The file of that kind: of the map, or of one query's row.
+    """The file of that kind: of the map; html opens on a query, if one is given.
 
     Raises:
         SelectionError: no such kind or query.
@@ -38,24 +45,126 @@ def named_file(entry: Entry, kind: str, view: MapView, query: int | None) -> Res
     """
     if kind not in KINDS:
         raise SelectionError(f"There is no download {kind[:20]!r}; choose {', '.join(KINDS)}.")
-    if query is not None:
-        parse_index("query", query, entry.trace.n_tokens)
     content = _content(entry, kind, view, query)
-    row = "" if query is None or kind not in ROWS else f"-query-{query}"
     changed = "" if kind == "safetensors" else _changes(view)
-    return answers.download(content, f"{_stem(entry.trace, view)}{row}{changed}.{kind}")
+    return answers.download(content, f"{_stem(entry.trace, view)}{changed}.{kind}")
 
 
-def change_file(found: Comparison, view: MapView) -> Response:
-    """The signed map, this run − the reference, as a table.
+@dataclass(frozen=True)
+class SignedFile:
+    """A map of numbers with signs as a file: their name, what they are, and code that gives them.
 
-    Raises:
-        SelectionError: heads that cannot be compared.
-        TooLong: more tokens than a table is made for.
+    tile: a part of it, uncut, by its `rows`. code: Python that gives an array of that name.
     """
-    _require_fits(found.trace)
-    name = f"{_stem(found.trace, view)}-change{_changes(view)}.csv"
-    return answers.download(change_csv_lines(found, view), name)
+
+    name: str
+    said: str
+    tile: Callable[..., SignedTile]
+    code: Callable[[], str]
+
+    def answer(self, entry: Entry, kind: str, view: MapView) -> Response:
+        """The file of that kind.
+
+        Raises:
+            SelectionError: no such kind, or no such numbers.
+            TooLong: more tokens than a table is made for.
+        """
+        if kind not in TABLES:
+            raise SelectionError(f"There is no download {kind[:20]!r}; choose {', '.join(TABLES)}.")
+        trace = entry.trace
+        _require_fits(trace)
+        which, *done = map_said(view).split("; ")
+        if self.name == "share":  # shares are added up
+            which = which.replace("mean", "sum").replace("max", "sum")
+        said = "; ".join([f"{which}, {self.said}", *done])
+        content: bytes | Iterable[str]
+        if kind == "py":
+            content = f"# {said}\n{self.code()}".encode()
+        elif kind == "csv":
+            content = map_lines(trace, view, said, self._blocks(trace, view))
+        else:
+            values = np.concatenate(list(self._blocks(trace, view)))
+            sides = sides_of(trace, view, kept_queries(trace, view))
+            content = npz_file({self.name: values, "said": np.array(said), **sides})
+        return answers.download(content, f"{_stem(trace, view)}-{self.name}{_changes(view)}.{kind}")
+
+    def _blocks(self, trace: Trace, view: MapView) -> Iterator[Float[np.ndarray, "query key"]]:
+        for start in range(0, len(kept_queries(trace, view)), BLOCK_ROWS):
+            yield self.tile(rows=slice(start, start + BLOCK_ROWS)).values
+
+
+def change_file(found: Comparison, view: MapView, code: Callable[[], str]) -> SignedFile:
+    """The signed map, this run − the reference: shares of a query's total.
+
+    NaN where a mask forbids the pair in either run, or a token has no partner in the reference.
+    """
+    tile = partial(found.tile, view.layer, view.head, size=MAX_TOKENS, **switches(view))
+    return SignedFile("change", f"change from {reference_name(found)}", tile, code)
+
+
+def signed_file(name: str, said: str, signed: Signed, code: Callable[[], str]) -> SignedFile:
+    """Any other signed map."""
+    return SignedFile(name, said, partial(signed_tile, signed, keys=ALL, size=MAX_TOKENS), code)
+
+
+def change_code(entry: Entry, other: Entry, view: MapView) -> str:
+    """Python that gives the change from the other run."""
+    given = {"size": entry.trace.n_tokens} | {name: on for name, on in switches(view).items() if on}
+    options = ", ".join(f"{name}={value!r}" for name, value in given.items())
+    call = f"vz.analyses.compare(trace, other).tile({view.layer}, {view.head!r}, {options})"
+    return _written(["", *_run(entry), *_run(other, "other"), f"change = {call}.values"])
+
+
+def share_code(entry: Entry, question: Mapping[str, Any], view: MapView) -> str:
+    """Python that gives what each link of the map carried of a score."""
+    kept = {"hide_special": view.hide_special, "words": view.words}
+    switched = "".join(f", {name}=True" for name, on in kept.items() if on)
+    chosen = f"MapView({view.layer}, {view.head!r}{switched})"
+    tile = f"signed_tile(LinkMap(found, {chosen}), slice(None), slice(None), trace.n_tokens)"
+    imports = [
+        "from viz_encoder.attribution.link_map import LinkMap",
+        "from viz_encoder.trace.map_change import signed_tile",
+        "from viz_encoder.trace.map_view import MapView",
+    ]
+    last = [f"share = {tile}.values"]
+    if isinstance(view.head, int) and not switched and "against" not in question:
+        imports, last = [], [f"share = found.links({view.layer}, {view.head})"]
+    return _written([*imports, "", *_attributed(entry, question), *last])
+
+
+def effect_code(entry: Entry, question: Mapping[str, Any], view: MapView, query: int) -> str:
+    """Python that gives what the score changes by without each link of a query."""
+    source = _source(entry)
+    if source is None or not source[1]:
+        raise SelectionError("Effects are told in Python of a text or picture without padding.")
+    cut = f"[({view.layer}, {view.head}, {query}, key) for key in range(trace.n_tokens)]"
+    call = f"vz.effects.links(encoder, {quoted_source(source[0])}, cut, measure=found)"
+    lines = _attributed(entry, question)
+    return _written(["", *lines, f"cut = {cut}", f"effect = {call}.values"])
+
+
+def _attributed(entry: Entry, question: Mapping[str, Any]) -> list[str]:
+    lines, given = _run(entry), dict(question)
+    if not any(line.startswith("encoder = ") for line in lines):
+        model = entry.loads_as or entry.trace.origin.model
+        lines = [f"encoder = vz.load({model!r})", *lines]
+    if other := RUN.fullmatch(str(given.get("against"))):
+        lines += _run(entry.store.get(other[1]), "other")
+    asked = [f"{n}={'other' if n == 'against' and other else repr(v)}" for n, v in given.items()]
+    return [*lines, f"found = vz.attribute({', '.join(['encoder', 'trace', *asked])})"]
+
+
+def _run(entry: Entry, name: str = "trace") -> list[str]:
+    source = _source(entry)
+    if source is None:
+        return run_lines(Path(f"{name}.safetensors"), name=name)
+    codes = [change.code for change in entry.recipe.changes]
+    return run_lines(source[0], source[1], changes=codes, name=name)
+
+
+def _written(lines: list[str]) -> str:
+    path = ["from pathlib import Path"] if any("Path(" in line for line in lines) else []
+    return "\n".join([*path, "import viz_encoder as vz", *dict.fromkeys(lines), ""])
 
 
 def _stem(trace: Trace, view: MapView) -> str:
@@ -75,15 +184,14 @@ def _changes(view: MapView) -> str:
 def _content(entry: Entry, kind: str, view: MapView, query: int | None) -> bytes | Iterable[str]:
     trace = entry.trace
     if kind == "py":
-        return _code(entry, view, query)
+        return _code(entry, view).encode()
     if kind == "html":
-        code = _code(entry, view, None)
+        code = _code(entry, view)
         return draw_page(trace, view, query=query, snippet=code, changed=_changed(entry))
     if kind == "safetensors":
         return _saved(trace)
-    if query is None:
-        _require_fits(trace)
-    return npz_bytes(trace, view, query) if kind == "npz" else csv_lines(trace, view, query)
+    _require_fits(trace)
+    return npz_bytes(trace, view) if kind == "npz" else csv_lines(trace, view)
 
 
 def _changed(entry: Entry) -> tuple[list[str], Outcome] | None:
@@ -96,25 +204,33 @@ def _require_fits(trace: Trace) -> None:
     if trace.n_tokens > MAX_TOKENS:
         raise TooLong(
             f"This run has {trace.n_tokens:,} tokens; a whole map is given as a table up to "
-            f"{MAX_TOKENS:,}. Use the chosen query's row, or the saved run."
+            f"{MAX_TOKENS:,}. Use the saved run."
         )
 
 
-def _code(entry: Entry, view: MapView, query: int | None) -> str:
-    """Python that gives the view again, from the model and the text; else from the saved run."""
+def _code(entry: Entry, view: MapView) -> str:
+    """Python that gives the map again, from the model and the text; else from the saved run."""
+    source = _source(entry)
+    if source is None:
+        said = "# run.safetensors is this run, saved from the page.\n"
+        return said + snippet(Path("run.safetensors"), view)
+    read, model = source
+    said = "# Replace picture.png with your own picture's file.\n" if isinstance(read, Path) else ""
+    codes = [change.code for change in entry.recipe.changes]
+    return said + snippet(read, view, model=model, changes=codes)
+
+
+def _source(entry: Entry) -> tuple[InputSource, str] | None:
+    """What the run read, and its model; None where only the saved run gives it again."""
     trace, recipe = entry.trace, entry.recipe
     read = None if entry.reading is None else entry.reading.inputs.samples[0]
     texts = (read or trace.sample).texts
     readable = texts or trace.grid is not None
     if not entry.loads_as or recipe.mask or recipe.pad or not readable:
-        said = "# run.safetensors is this run, saved from the page.\n"
-        return said + snippet(Path("run.safetensors"), view, query=query)
-    model, codes = entry.loads_as, [change.code for change in recipe.changes]
+        return None
     if not texts:
-        said = "# Replace picture.png with your own picture's file.\n"
-        return said + snippet(Path("picture.png"), view, model=model, query=query, changes=codes)
-    source = (texts[0], texts[1]) if len(texts) > 1 else texts[0]
-    return snippet(source, view, model=model, query=query, changes=codes)
+        return Path("picture.png"), entry.loads_as
+    return (texts[0], texts[1]) if len(texts) > 1 else texts[0], entry.loads_as
 
 
 def _saved(trace: Trace) -> bytes:
@@ -122,21 +238,6 @@ def _saved(trace: Trace) -> bytes:
         path = Path(folder) / "run.safetensors"
         trace.save(path)
         return path.read_bytes()
-
-
-def change_csv_lines(found: Comparison, view: MapView) -> Iterator[str]:
-    """The lines of a CSV like that of `csv_lines`; each cell is this run − the reference.
-
-    Differences of weights in shares of a query's total, written so that reading them gives the
-    same bits. A cell is empty where a mask forbids the pair in either run, and where a token has
-    no partner in the reference.
-
-    Raises:
-        SelectionError: heads that cannot be compared, or no such layer or head.
-    """
-    which, *done = map_said(view).split("; ")
-    said = "; ".join([f"{which}, change from {reference_name(found)}", *done])
-    return map_lines(found.trace, view, said, _blocks(found, view))
 
 
 def reference_name(found: Comparison) -> str:
@@ -159,11 +260,3 @@ def _text(trace: Trace) -> str:
 def _cut(text: str) -> str:
     whole = len(text) <= FIRST_LETTERS + LAST_LETTERS
     return text if whole else f"{text[:FIRST_LETTERS]}…{text[-LAST_LETTERS:]}"
-
-
-def _blocks(found: Comparison, view: MapView) -> Iterator[Float[np.ndarray, "query key"]]:
-    n_shown = len(kept_queries(found.trace, view))
-    size = max(BLOCK_ROWS, n_shown)  # so large that nothing is pooled
-    for start in range(0, n_shown, BLOCK_ROWS):
-        rows = slice(start, start + BLOCK_ROWS)
-        yield found.tile(view.layer, view.head, rows=rows, size=size, **switches(view)).values

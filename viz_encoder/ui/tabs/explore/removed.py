@@ -15,7 +15,6 @@ from viz_encoder.effects.measure import MeasureArguments
 from viz_encoder.effects.without_tokens import WithoutTokens
 from viz_encoder.errors import SelectionError
 from viz_encoder.inputs import Inputs
-from viz_encoder.trace.map_change import SignedTile, signed_tile
 from viz_encoder.trace.map_view import MapView
 from viz_encoder.trace.token_selection import shown_tokens
 from viz_encoder.ui.state.attributed import attribution_of, runnable
@@ -23,7 +22,6 @@ from viz_encoder.ui.state.expiring_store import Kept
 from viz_encoder.ui.state.store import Entry
 from viz_encoder.ui.tabs.explore.explained import asked, drawn, split
 from viz_encoder.ui.tabs.explore.stand_ins import each_replaced, together
-from viz_encoder.ui.wire.arguments import MAX_SIDE
 from viz_encoder.ui.wire.bytes import finite
 
 CHANGED = "Effects are measured on the run without changes; take the changes back to see them."
@@ -77,9 +75,17 @@ def removed_together(entry: Entry, given: Mapping[str, str]) -> dict[str, Any]:
 
 
 def removed_row(
-    entry: Entry, given: Mapping[str, str], view: MapView, query: int, part: tuple[slice, slice]
-) -> SignedTile:
-    """The map of what cutting each link of one query changes; the other rows are not measured."""
+    entry: Entry,
+    given: Mapping[str, str],
+    view: MapView,
+    query: int,
+    most: int = MOST_KEYS,
+    tell: Progress | None = None,
+) -> "MeasuredRow":
+    """The map of what cutting each link of one query changes; the other rows are not measured.
+
+    At most so many are cut, the strongest first; those that are known already are there, too.
+    """
     found, encoder, inputs = _ready(entry, given)
     if not isinstance(view.head, int):
         raise SelectionError("Choose one head: its links are cut one by one.")
@@ -88,16 +94,15 @@ def removed_row(
     head = view.head
     question, _ = asked(given)
 
-    def measure() -> dict[int, float]:
-        weights = entry.trace.attention(view.layer, head, rows=slice(query, query + 1))[0]
-        order = np.argsort(-np.nan_to_num(weights.float().cpu().numpy()), kind="stable")
-        keys = [int(key) for key in order[:MOST_KEYS] if weights[key] > 0]
-        cut = [(view.layer, head, query, key) for key in keys]
-        return dict(zip(keys, _links(encoder, inputs, cut, found).tolist(), strict=True))
-
-    values = ROWS.of(entry, (*question.items(), view.layer, head, query), measure)
+    values = ROWS.of(entry, (*question.items(), view.layer, head, query), dict)
+    weights = entry.trace.attention(view.layer, head, rows=slice(query, query + 1))[0]
+    order = np.argsort(-np.nan_to_num(weights.float().cpu().numpy()), kind="stable")
+    wanted = [int(key) for key in order[: min(most, MOST_KEYS)] if weights[key] > 0]
+    new = [key for key in wanted if key not in values]
+    cut = [(view.layer, head, query, key) for key in new]
+    values.update(zip(new, _links(encoder, inputs, cut, found, tell).tolist(), strict=True))
     kept = [token for (token,) in shown_tokens(entry.trace, hide_special=view.hide_special)]
-    return signed_tile(MeasuredRow(query, values, kept), *part, MAX_SIDE)
+    return MeasuredRow(query, dict(values), kept)
 
 
 def _ready(entry: Entry, given: Mapping[str, str]) -> tuple[Attribution, LoadedEncoder, Inputs]:
@@ -123,9 +128,15 @@ def _words(
 
 
 def _links(
-    encoder: LoadedEncoder, inputs: Inputs, cut: Sequence[Any], found: Attribution
+    encoder: LoadedEncoder,
+    inputs: Inputs,
+    cut: Sequence[Any],
+    found: Attribution,
+    tell: Progress | None = None,
 ) -> np.ndarray:
-    return links(encoder, inputs, cut, measure=found).values if cut else np.zeros(0)
+    if not cut:
+        return np.zeros(0)
+    return links(encoder, inputs, cut, measure=found, progress=tell).values
 
 
 @dataclass(frozen=True, eq=False)

@@ -197,9 +197,11 @@ def rows(entry: Held, view: KeptView, layer: Layer, query: Query) -> Response:
 
 @ROUTER.get("/take/{kind}")
 @FILES
-def take(entry: Held, kind: str, view: Shown, query: int | None = None) -> Response:
-    """A file of the map, or of one query's row; html is the whole run, safetensors too."""
-    return named_file(entry, kind, view, query)
+def take(
+    entry: Held, kind: str, view: Shown, scale: str = "head", query: int | None = None
+) -> Response:
+    """A file of the map; html and safetensors are of the whole run."""
+    return named_file(entry, kind, replace(view, scale=scale), query)
 
 
 ROUTER.include_router(OF_TWO_RUNS)

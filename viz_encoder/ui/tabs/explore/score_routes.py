@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from reprlib import repr as shown  # truncates: client input can be of any length
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,8 +17,9 @@ from viz_encoder.trace.map_view import MapView
 from viz_encoder.trace.token_selection import shown_tokens
 from viz_encoder.ui.state.attributed import attribution_of
 from viz_encoder.ui.state.store import Entry
+from viz_encoder.ui.tabs.explore.downloads import effect_code, share_code, signed_file
 from viz_encoder.ui.tabs.explore.explained import asked, explained
-from viz_encoder.ui.tabs.explore.removed import removed, removed_row, removed_together
+from viz_encoder.ui.tabs.explore.removed import MOST_KEYS, removed, removed_row, removed_together
 from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.arguments import MAX_SIDE, Given, Held, Query, Shown, parse_range
 from viz_encoder.ui.wire.bytes import FRESH
@@ -62,30 +63,58 @@ def together(entry: Held, given: Given) -> Response:
 @OF_A_SCORE.get("/map")
 @PLACES
 def share_map(
+    entry: Held, view: Shown, given: Given, rows: str = "0:", keys: str = "0:"
+) -> Response:
+    """Each link's share of the score, float32 "query key", over what is shown.
+
+    NaN where there is no such number, with told=true also where the question has no answer. Over
+    512 cells a side, the number of the largest amount of each block; otherwise x-about names the
+    rows that have none.
+    """
+    return _part(_links(entry, given, view), rows, keys)
+
+
+@OF_A_SCORE.get("/effect/map")
+@REMOVING.while_wanted
+def effect_map(
     entry: Held,
     view: Shown,
     query: Query,
     given: Given,
-    measure: str = "contribution",
+    tell: Progress,
+    most: int = MOST_KEYS,
     rows: str = "0:",
     keys: str = "0:",
 ) -> Response:
-    """Each link's share of the score, or the effect of cutting it, float32 "query key".
+    """What cutting each link of one query changes, in the same form: of its `most` strongest."""
+    return _part(removed_row(entry, given, view, query, most, tell), rows, keys)
 
-    Over what is shown; NaN where there is no such number, with told=true also where the question
-    has no answer. Over 512 cells a side, the number of the largest amount of each block; otherwise
-    x-about names the rows that have none.
-    """
-    n_shown = len(shown_tokens(entry.trace, hide_special=view.hide_special, words=view.words))
-    part = parse_range(rows, n_shown), parse_range(keys, n_shown)
-    if measure == "effect":
-        tile = removed_row(entry, given, view, query, part)
-    elif measure == "contribution":
-        tile = signed_tile(_links(entry, given, view), *part, MAX_SIDE)
-    else:
-        raise SelectionError(
-            f"There is no such map {shown(measure)}; choose contribution or effect."
-        )
+
+@OF_A_SCORE.get("/map/{kind}")
+@PLACES
+def share_map_file(entry: Held, view: Shown, given: Given, kind: str) -> Response:
+    """The whole map as csv or npz, or as the code that gives it (py)."""
+    question = asked(given)[0]
+    said = f"share of {attribution_of(entry, question).words} by each link"
+    code = partial(share_code, entry, question, view)
+    return signed_file("share", said, _links(entry, given, view), code).answer(entry, kind, view)
+
+
+@OF_A_SCORE.get("/effect/map/{kind}")
+@REMOVING
+def effect_map_file(entry: Held, view: Shown, query: Query, given: Given, kind: str) -> Response:
+    """The row that is measured, in the same files."""
+    question = asked(given)[0]
+    words = attribution_of(entry, question).words
+    said = f"change of {words} by cutting each link of query {query}"
+    code = partial(effect_code, entry, question, view, query)
+    row = removed_row(entry, given, view, query)
+    return signed_file("effect", said, row, code).answer(entry, kind, view)
+
+
+def _part(signed: Signed, rows: str, keys: str) -> Response:
+    part = parse_range(rows, signed.n_shown), parse_range(keys, signed.n_shown)
+    tile = signed_tile(signed, *part, MAX_SIDE)
     step = f"{tile.row_step},{tile.key_step}"
     empty = np.isnan(tile.values).all(axis=1) if step == "1,1" else np.zeros(0, bool)
     about = {"rows": [part[0].start + int(at) for at in empty.nonzero()[0]]}
