@@ -53,7 +53,9 @@ def add_export(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         help="another option of the view, such as fuse=max; may be given several times",
     )
     export.add_argument(
-        "--model", help="the model that ran, for views that need it: a name or a folder"
+        "--model",
+        help="the model that ran, a name or a folder: for views that need it, and in .html for how "
+        "an answer, or the query's final state, got there",
     )
     export.add_argument("--part", default="", help="text or vision, for a model that has both")
     export.add_argument("--source", help="the picture that was run, for head_effects")
@@ -81,7 +83,15 @@ def _write_map(given: argparse.Namespace, path: Path) -> str:
         layer or 0, head if heads is None else heads, scale=given.scale or "head", **changes
     )
     code = snippet(Path(given.trace), view, query=query)
-    size = save(trace, path, view, query=query, snippet=code)
+    found = None
+    if given.model:
+        from viz_encoder.attribution import attribute
+        from viz_encoder.checkpoints import load
+
+        encoder = load(given.model, part=given.part)
+        state = {} if query is None else {"of": "state", "token": query}
+        found = attribute(encoder, trace, **state)
+    size = save(trace, path, view, query=query, snippet=code, explained=found)
     return f"{path}: {size:,} bytes. {trace.proof.sentence}"
 
 

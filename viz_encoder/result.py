@@ -220,6 +220,14 @@ def npz_file(arrays: Mapping[str, np.ndarray]) -> bytes:
     return file.getvalue()
 
 
+def finite(values: Any) -> Any:
+    """Numbers for JSON, which has no NaN and no infinity: null in their place."""
+    array = np.asarray(values)
+    numbers = array.astype(object)
+    numbers[~np.isfinite(array)] = None
+    return numbers.tolist()
+
+
 def harmless(text: str) -> str:
     """The text, with an apostrophe before what a spreadsheet would take for a formula."""
     return f"'{text}" if text.startswith(FORMULA) else text

@@ -52,6 +52,28 @@ def weight(text: str) -> tuple[float, float]:
     return float(found[1]), float(found[2] or 0)
 
 
+def test_how_a_score_got_there_is_drawn_and_leads_to_its_head(opened, minilm):
+    trace = vz.capture(minilm, "The animal didn't cross the street because it was too tired")
+    found = vz.attribute(minilm, trace, of="state", token=10)
+    page = opened(draw_page(trace, MapView(0, 0), query=0, explained=found))
+    assert page.inner_text("#how .answer") == found.sentence
+    nodes = ".viz-route-node"
+    read = "all => all.map(one => [one.dataset.state, one.dataset.column, one.textContent])"
+    drawn = {(int(s), int(c)): text for s, c, text in page.eval_on_selector_all(nodes, read)}
+    for place, share in np.ndenumerate(found.states):
+        percent = f"{share / found.score:.0%}".replace("-", "−")
+        assert drawn[place] == ("" if percent in ("0%", "−0%") else percent)
+    strongest = max((e for e in found.routes().edges if e.query != e.key), key=lambda e: e.share)
+    page.locator(".viz-route").last.click(force=True)
+    said = page.inner_text("#readout")
+    where = f"query 10 “it” → key {strongest.key} “{trace.tokens[strongest.key]}”"
+    expected = float(trace.attention(strongest.layer, strongest.head)[10, strongest.key])
+    value, off = weight(said)
+    assert where in said and abs(value - expected) <= off + 1e-4
+    page.locator("#viz-route-least").press("End")
+    assert page.locator(".viz-route").count() == 1
+
+
 def test_a_changed_run_says_what_was_removed_and_what_became_of_the_answer(opened, grammar):
     text, codes = "the keys to the cabinet [MASK] old", ["h3.0", "t2"]
     inputs = grammar.read(text)

@@ -75,10 +75,19 @@ def test_the_code_gives_the_map(site, key, trace):
     assert torch.allclose(torch.as_tensor(scope["weights"]), trace.attention(3, 5), atol=1e-6)
 
 
-def test_the_page_is_one_file(site, key):
-    response = take(site, key, "html")
+def test_the_page_is_one_file_that_holds_how_the_asked_score_got_there(site, key, found):
+    response = take(site, key, "html", of="state", token=10)
     assert response.headers["content-disposition"].startswith("attachment")
-    assert "all-MiniLM-L6-v2" in facts_of(response.text)["title"] and len(response.content) < 5e6
+    facts = facts_of(response.text)
+    assert "all-MiniLM-L6-v2" in facts["title"] and len(response.content) < 5e6
+    held, routes = facts["explained"], found.routes()
+    assert held["sentence"] == found.sentence and held["score"] == pytest.approx(found.score, 1e-5)
+    np.testing.assert_allclose(held["nodes"], found.states, atol=2e-5 * abs(found.states).max())
+    moved = sorted((e for e in routes.edges if e.query != e.key), key=lambda e: -abs(e.share))
+    for edge, expected in zip(held["edges"], moved, strict=True):
+        assert edge == pytest.approx(expected._asdict(), rel=1e-5)
+    plain = take(site, key, "html").text
+    assert facts_of(plain)["explained"] is None and len(response.text) < len(plain) + 30_000
 
 
 @pytest.mark.parametrize(

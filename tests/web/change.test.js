@@ -5,9 +5,9 @@ import { test } from "node:test";
 import { written } from "../../assets/web/explore/map_drawing.js";
 import { signedText, ticks } from "../../assets/web/explore/legend.js";
 import { heading, signedSentence } from "../../assets/web/explore/map_heading.js";
-import { largestAmount, MapChanges, strongestAt } from "../../assets/web/explore/map_changes.js";
+import { MapChanges } from "../../assets/web/explore/map_changes.js";
 import { Tiles } from "../../assets/web/explore/tiles.js";
-import { CHANGE, makeScale, rooted, shrink } from "../../assets/web/core/colors.js";
+import { CHANGE, makeScale, rooted, shrink, largestAmount, strongestAt } from "../../assets/web/core/colors.js";
 import { Viewport } from "../../assets/web/core/viewport.js";
 
 const VIEW = { layer: 3, head: 1, hide: false, renorm: false, words: false };

@@ -8,17 +8,13 @@ import {
   addsUp,
   answerSaid,
   briefly,
-  curves,
   effectSaid,
-  folded,
-  linkSaid,
   looksSaid,
   placeSaid,
-  roomy,
-  shareSaid,
   strongestHead,
   unitSaid,
-} from "../../assets/web/explore/routes_layout.js";
+} from "../../assets/web/explore/answers.js";
+import { curves, folded, linkSaid, roomy, shareSaid } from "../../assets/web/explore/routes_layout.js";
 import { partsOf, ranksSaid } from "../../assets/web/explore/effects.js";
 import { ShareMaps } from "../../assets/web/explore/share_maps.js";
 import { Run } from "../../assets/web/core/run.js";

@@ -10,8 +10,10 @@ from jaxtyping import Float
 from viz_encoder.analyses.overview import overview
 from viz_encoder.analyses.survey import survey
 from viz_encoder.arguments import read_index
+from viz_encoder.attribution.attribution import Attribution
 from viz_encoder.effects.outcome import Outcome
 from viz_encoder.errors import SelectionError
+from viz_encoder.export.explained import kept
 from viz_encoder.export.quantize import LEVELS, Steps, pack
 from viz_encoder.export.run_document import SPARE, as_kept, require_proven, run_document
 from viz_encoder.export.tables import kept_queries, view_note
@@ -32,6 +34,7 @@ def draw_page(
     query: int | None = None,
     snippet: str = "",
     changed: tuple[Sequence[str], Outcome] | None = None,
+    explained: Attribution | None = None,
 ) -> bytes:
     """The whole file. It opens from a disk, and its policy forbids it any network.
 
@@ -46,6 +49,7 @@ def draw_page(
         query: a row to mark, if any.
         snippet: Python that gives the chosen map again, to be shown on the page.
         changed: for a run with changes, each change in words, and their effect on the output.
+        explained: a score of this run, of which the page draws how it got there.
     """
     require_proven(trace)
     if view.scale not in SCALES:
@@ -64,6 +68,7 @@ def draw_page(
         exact=values.astype("<f4").tobytes(),
         snippet=snippet,
         changed=_changed(changed),
+        explained=None if explained is None else kept(explained),
     )
     room = MAX_BYTES - SPARE - len(fill(None).encode())
     return _finest(trace, room // 4 * 3, fill).encode()

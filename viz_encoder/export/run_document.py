@@ -17,6 +17,7 @@ from viz_encoder.trace.map_view import SCALES, MapView
 from viz_encoder.trace.token_selection import key_names
 from viz_encoder.version import __version__
 
+UNEXPLAINED = {"offline/explained.js": "offline/unexplained.js"}
 SPARE = 200  # bytes by which a document may grow, besides its maps
 
 
@@ -39,6 +40,7 @@ def run_document(
     left_out: str = "",
     snippet: str = "",
     changed: dict[str, Any] | None = None,
+    explained: dict[str, Any] | None = None,
 ) -> str:
     """The whole document; the network is blocked in it.
 
@@ -53,6 +55,7 @@ def run_document(
         left_out: which heads have no room.
         snippet: Python that gives the chosen map again.
         changed: for a run with changes, these and their effect.
+        explained: how a score got there; without it, the document lacks what draws that.
     """
     sides = {} if view.as_it_ran else {ran.cross: at for at, ran in enumerate(trace.layers)}
     kept = {cross: as_kept(trace, replace(view, layer=at)) for cross, at in sides.items()}
@@ -76,6 +79,7 @@ def run_document(
         "chosen": chosen,
         "snippet": snippet,
         "changed": changed,
+        "explained": explained,
     }
     parts = {
         "title": "Attention of each layer and head",
@@ -83,7 +87,10 @@ def run_document(
         "maps": as_text(steps.compressed if steps else b""),
         "exact": as_text(zlib.compress(exact)),
     }
-    return document("offline/document", parts, *(["img-src data:"] if facts["picture"] else []))
+    rules = ["img-src data:"] if facts["picture"] else []
+    if explained:
+        return document("offline/document", parts, *rules, styles=("explore/routes.css",))
+    return document("offline/document", parts, *rules, instead=UNEXPLAINED)
 
 
 def _about(trace: Trace) -> str:

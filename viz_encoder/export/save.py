@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from viz_encoder.attribution.attribution import Attribution
 from viz_encoder.errors import SelectionError, TraceError
 from viz_encoder.export.page import draw_page
 from viz_encoder.export.tables import csv_lines, npz_bytes
@@ -30,7 +31,13 @@ KEPT = ("hide_special", "renormalize", "words")  # which tokens a map is of
 
 
 def save(
-    trace: Trace, path: str | Path, view: MapView, *, query: int | None = None, snippet: str = ""
+    trace: Trace,
+    path: str | Path,
+    view: MapView,
+    *,
+    query: int | None = None,
+    snippet: str = "",
+    explained: Attribution | None = None,
 ) -> int:
     """Write one map, or one row of it, and give the file's size in bytes.
 
@@ -42,6 +49,7 @@ def save(
         view: the map; its scale is of the colors in .html.
         query: the number of one token: its row alone; in .html, a row to mark.
         snippet: Python that gives the map again, shown in .html.
+        explained: a score, of which the .html draws how it got there.
     """
     path = Path(path)
     kind = kind_of(path, KINDS)
@@ -54,7 +62,8 @@ def save(
     if kind == ".npz":
         return write_whole([npz_bytes(trace, view, query)], path)
     if kind == ".html":
-        return write_whole([draw_page(trace, view, query=query, snippet=snippet)], path)
+        page = draw_page(trace, view, query=query, snippet=snippet, explained=explained)
+        return write_whole([page], path)
     return write_whole([_picture(trace, kind, view, query)], path)
 
 

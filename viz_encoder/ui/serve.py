@@ -48,7 +48,13 @@ from viz_encoder.whole_file import shortened
 PORT = 7860
 PORTS_TRIED = 40
 LAST_PORT = 65535
-STYLES = ("core/tokens", "core/core", "views/views", *(f"{tab.name}/tab" for tab in TABS))
+STYLES = (
+    "core/tokens",
+    "core/core",
+    "views/views",
+    "explore/routes",
+    *(f"{tab.name}/tab" for tab in TABS),
+)
 
 
 @dataclass(frozen=True)
@@ -118,7 +124,7 @@ def _guard(app: FastAPI, settings: ServerSettings) -> None:
     """Put what refuses or answers requests before the app; what is added last comes first."""
     app.add_middleware(GradioFaults)
     folders = ("core", "views", TABS[0].name)
-    app.add_middleware(EarlyHead, folders, tuple(f"{name}.css" for name in STYLES[:4]))
+    app.add_middleware(EarlyHead, folders, tuple(f"{name}.css" for name in STYLES[:5]))
     app.add_middleware(BodyLimits, settings.limits)
     app.add_middleware(ClientLimits, settings.limits)
     alone = settings.host in NAMES and not settings.behind_public_name

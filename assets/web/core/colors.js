@@ -151,6 +151,21 @@ export function topsOf(values, width) {
   return tops;
 }
 
+/** The largest amount of numbers with a sign, but NaN. @type {(values: Float32Array) => number} */
+export function largestAmount(values) {
+  let found = 0;
+  for (let at = 0; at < values.length; at++) if (Math.abs(values[at]) > found) found = Math.abs(values[at]);
+  return found;
+}
+
+/** Where the largest amount of numbers is; -1 of none but 0 and NaN. @type {(values: ArrayLike<number>) => number} */
+export function strongestAt(values) {
+  let found = -1;
+  for (let at = 0; at < values.length; at++)
+    if (Math.abs(values[at]) > (found < 0 ? 0 : Math.abs(values[found]))) found = at;
+  return found;
+}
+
 // The largest weight that is not masked. Counted loops here and below: a map has 512² cells and a
 // frame 17 milliseconds.
 export function largest(/** @type {Values} */ values, from = 0, to = values.length) {

@@ -557,6 +557,7 @@ interface RunFacts extends StripFacts {
   chosen: PageMap | null; // a map that is exact
   snippet: string;
   changed: { made: string[]; sentence: string; answers: [label: string, before: number, after: number][] } | null;
+  explained: Partial<Explained> | null; // what is drawn of a score, with names where they are not the tokens
 }
 
 interface HeadPlace {

@@ -8,7 +8,8 @@ import { inLink } from "../core/link_notes.js";
 import { headsOf } from "../core/selection_address.js";
 import { streamed } from "../core/streamed.js";
 import { quoted, toldApart } from "../core/token_names.js";
-import { changed, shareSaid } from "./routes_layout.js";
+import { changed } from "./answers.js";
+import { shareSaid } from "./routes_layout.js";
 
 /** @import { Selection } from "./types.d.ts" */
 

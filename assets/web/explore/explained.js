@@ -1,6 +1,7 @@
 // The question and its answer: how it got there, and what each head has to do with it, in one of three measures.
 
 import { steadily } from "../core/changed_banner.js";
+import { strongestAt } from "../core/colors.js";
 import { codesOf } from "../core/changed_run.js";
 import { button, el } from "../core/dom.js";
 import { Emitter } from "../core/emitter.js";
@@ -9,14 +10,13 @@ import { DEFAULTS } from "../core/selection_address.js";
 import { streamed } from "../core/streamed.js";
 import { quoted, toldApart } from "../core/token_names.js";
 import { Work } from "../views/work.js";
-import { strongestAt } from "./map_changes.js";
 import { MeasuredHeads } from "./measured_heads.js";
 import { MEASURES, MeasureSwitch, missing, offered } from "./measures.js";
 import { PictureRoutes } from "./picture_routes.js";
 import { Question } from "./question.js";
 import { FewestWords, SeveralHeads, StandIn, Yardstick } from "./effects.js";
 import { routesSaves } from "./routes_files.js";
-import { addsUp, aloneSaid, answerSaid, effectSaid, looksSaid, strongestHead } from "./routes_layout.js";
+import { addsUp, aloneSaid, answerSaid, effectSaid, looksSaid, strongestHead } from "./answers.js";
 import { RoutesView } from "./routes_view.js";
 import { ShareMaps } from "./share_maps.js";
 import { WHOLE } from "./tiles.js";

@@ -8,7 +8,7 @@ import { isChanged } from "../core/run.js";
 import { oneStop } from "../views/one_stop.js";
 import { signedText } from "./legend.js";
 import { quoted, toldApart } from "../core/token_names.js";
-import { partSaid, placeSaid } from "./routes_layout.js";
+import { partSaid, placeSaid } from "./answers.js";
 
 /** @import { HeadLink, PairLinksView, Selection } from "./types.d.ts" */
 /** @import { Reference } from "./reference.js" */

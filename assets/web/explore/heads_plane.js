@@ -2,7 +2,7 @@
 
 import { HeadPlane } from "../views/head_plane.js";
 import { table } from "./measured_heads.js";
-import { unitSaid } from "./routes_layout.js";
+import { unitSaid } from "./answers.js";
 
 /** @import { Explained as Explaining } from "./explained.js" */
 /** @import { HeadStatistics, PairLinksView, Selection } from "./types.d.ts" */

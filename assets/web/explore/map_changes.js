@@ -1,5 +1,6 @@
 // The change against the reference as signed maps: whether it is shown, and one scale for all of them.
 
+import { largestAmount } from "../core/colors.js";
 import { Emitter } from "../core/emitter.js";
 import { rounded } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
@@ -13,21 +14,6 @@ import { inputNamed, named } from "./reference_words.js";
  * @type {(run: Run, reference: Run, view: MapView, rows: Range, keys: Range) => Promise<Numbers<Alone>>} */
 const changePart = (run, reference, view, rows, keys) =>
   run.numbers(`compared_map?reference=${reference.key}&${viewed(view)}&rows=${rows.join(":")}&keys=${keys.join(":")}`);
-
-/** The largest amount of numbers with a sign, but NaN. @type {(values: Float32Array) => number} */
-export function largestAmount(values) {
-  let found = 0;
-  for (let at = 0; at < values.length; at++) if (Math.abs(values[at]) > found) found = Math.abs(values[at]);
-  return found;
-}
-
-/** Where the largest amount of numbers is; -1 of none but 0 and NaN. @type {(values: ArrayLike<number>) => number} */
-export function strongestAt(values) {
-  let found = -1;
-  for (let at = 0; at < values.length; at++)
-    if (Math.abs(values[at]) > (found < 0 ? 0 : Math.abs(values[found]))) found = at;
-  return found;
-}
 
 /** The small map of a head, of those of its layer that came. @type {(layer: Numbers | undefined, head: number) =>
  *   { values: Float32Array, height: number, width: number } | null} */

@@ -5,7 +5,8 @@ import { quoted } from "../core/token_names.js";
 import { HeadGrid } from "../views/head_grid.js";
 import { headName } from "../views/cells.js";
 import { MEASURES } from "./measures.js";
-import { amountSaid, briefly, unitSaid } from "./routes_layout.js";
+import { briefly, unitSaid } from "./answers.js";
+import { amountSaid } from "./routes_layout.js";
 
 /** @import { HeadLink, PairLinksView, Selection } from "./types.d.ts" */
 /** @import { HeadNumbers } from "../views/head_grid.js" */

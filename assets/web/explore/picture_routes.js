@@ -1,9 +1,9 @@
 // How it got there in a picture: one small overlay a block, with the shares of its patches and its strongest links.
 
+import { strongestAt } from "../core/colors.js";
 import { css, el, fit, svg } from "../core/dom.js";
 import { afterBlocks } from "../core/states.js";
 import { patchAt, squareOf } from "../views/patch_canvas.js";
-import { strongestAt } from "./map_changes.js";
 import { shareSaid } from "./routes_layout.js";
 
 /** @typedef {{ run: Run, found: Explained, token: number }} Shown */

@@ -133,14 +133,13 @@ export class RoutesView {
     const others = place.wide > 60 ? `${tokens.length} others` : `+${tokens.length}`;
     const name = tokens.length > 1 ? others : (this.found?.names[tokens[0]] ?? "");
     const chosen = tokens.length === 1 && tokens[0] === this.token;
-    const kind = `viz-route-name${chosen ? " viz-route-chosen" : ""}`;
     const small = place.wide < 76;
+    const kind = `viz-route-name${chosen ? " viz-route-chosen" : ""}${small ? " viz-route-small" : ""}`;
     const short = fitted(name, (place.wide - 4) * (small ? 1 : 12 / 14));
     const y = place.y(0) + NODE / 2 + 16;
-    const size = small ? "font-size: 12px" : "";
     return svg(
       "text",
-      { class: kind, style: size, x: place.x(at), y, "data-column": at },
+      { class: kind, x: place.x(at), y, "data-column": at },
       svg("title", {}, isolated(name)),
       isolated(short),
     );

@@ -5,7 +5,8 @@ import { Emitter } from "../core/emitter.js";
 import { viewed } from "../core/run.js";
 import { signedText } from "./legend.js";
 import { MEASURES } from "./measures.js";
-import { amountSaid, briefly, resultSaid, shareSaid, unitSaid } from "./routes_layout.js";
+import { briefly, resultSaid, unitSaid } from "./answers.js";
+import { amountSaid, shareSaid } from "./routes_layout.js";
 
 /** @import { Alone, Range, Selection, SignedCell } from "./types.d.ts" */
 

@@ -1,8 +1,7 @@
 // The parts of one head's map that are here: the atlas's coarse one at once, then the finer, then exact cells.
 
-import { anyMasked, largest, topsOf } from "../core/colors.js";
+import { anyMasked, largest, largestAmount, topsOf } from "../core/colors.js";
 import { Latest } from "../core/latest.js";
-import { largestAmount } from "./map_changes.js";
 
 /** @import { Alone, AttentionMap, Range, Signed } from "./types.d.ts" */
 /** @typedef {{ values: Float32Array, shape: number[], step: number[], rows: Range, keys: Range, empty: number,

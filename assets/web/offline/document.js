@@ -5,6 +5,7 @@ import { el, fit, onTheme, onWidth, options, query, tableRow } from "../core/dom
 import { followNotebook } from "../core/frame.js";
 import { walked } from "../views/cells.js";
 import { Atlas } from "./atlas.js";
+import { explain } from "./explained.js";
 import { MapCanvas } from "./map_canvas.js";
 import { digits, plain, readMaps, unpack } from "./maps.js";
 import { at, RowReading } from "./row_reading.js";
@@ -34,10 +35,23 @@ class RunDocument {
       choose: (row) => this.choose(row),
       pointKey: (key) => this.point(key === null ? null : [this.reading.row, key]),
     });
+    this.explain = explain(facts, {
+      token: (token) => this.choose(this.map.rowOf(token)),
+      link: (edge) => this.#follow(edge),
+    });
     document.body.classList.toggle("pictured", this.reading.pictured);
     this.#tell();
     this.#listen();
     this.redraw();
+  }
+
+  // The cell of the head that has most of a link.
+  #follow(/** @type {RouteEdge} */ { layer, head, query, key }) {
+    const map = this.layers[layer][head] ?? this.map;
+    this.token = query;
+    if (map !== this.map) this.show(map);
+    this.choose(map.rowOf(query));
+    if (map.about.layer === layer && !map.about.names) this.point([map.rowOf(query), map.rowOf(key)]);
   }
 
   // Everything in the colors of the theme that is on.
@@ -188,6 +202,7 @@ class RunDocument {
     const { layer, head, numbers } = this.map.about;
     this.drawn.mark(row);
     this.reading.choose(row);
+    this.explain(this.token);
     const of = `trace.attention(${layer}, ${head})`;
     const merged = numbers?.[0].some((number) => number.includes("–"));
     query(at("exact"), "code").textContent = merged ? of : `${of}[${this.map.tokenAt(row)}]`;

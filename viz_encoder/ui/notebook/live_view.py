@@ -14,6 +14,7 @@ import anywidget
 import traitlets
 
 from viz_encoder.arguments import read_index
+from viz_encoder.attribution import attribute
 from viz_encoder.bundled import asset
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import SelectionError
@@ -124,12 +125,20 @@ class LiveView(ShownOnce, anywidget.AnyWidget):
     def save(self, path: str | Path) -> int:
         """Write the shown map to a .png, .svg or .pdf, or all heads to an .html for any browser.
 
+        The .html tells how the query's final state got there, too, where the model is known.
+
         Raises:
             SelectionError: no such kind of file.
             TraceError: the file cannot be written, or what draws it is not installed.
         """
         view = replace(MapView(self.layer, self.head), **self._kept)  # type: ignore[arg-type]
-        return save(self.trace, Path(path), view)
+        if Path(path).suffix != ".html":
+            return save(self.trace, Path(path), view)
+        found = None
+        if self._encoder is not None:
+            with contextlib.suppress(SelectionError):  # a run that cannot be split
+                found = attribute(self._encoder, self.trace, of="state", token=self.query)
+        return save(self.trace, Path(path), view, query=self.query, explained=found)
 
     def __repr__(self) -> str:
         """One line."""
@@ -205,5 +214,8 @@ INSTEAD = {
 def live_document(place: Mapping[str, Any]) -> str:
     """The whole document; it opens on this layer, head, query, key and measure."""
     parts = {"place": json.dumps(place).replace("<", "\\u003c")}
-    rules, styles = (INLINE, "img-src blob: data:"), (*OF_TABS, "explore/tab.css")
+    rules, styles = (
+        (INLINE, "img-src blob: data:"),
+        (*OF_TABS, "explore/routes.css", "explore/tab.css"),
+    )
     return document("explore/notebook/page", parts, *rules, styles=styles, instead=INSTEAD)

@@ -16,6 +16,8 @@ from fastapi import Response
 from fastapi.responses import JSONResponse, StreamingResponse
 from PIL import Image
 
+from viz_encoder.result import finite as finite
+
 PRIVATE = {"cache-control": "private, max-age=3600"}  # a run never changes
 FRESH = {"cache-control": "no-store"}
 BYTES = "application/octet-stream"
@@ -112,11 +114,3 @@ def plain(content: Any, headers: dict[str, str] = PRIVATE) -> JSONResponse:
 def plain_name(text: str) -> str:
     """The text as part of a file's name."""
     return re.sub(r"[^A-Za-z0-9_.-]+", "-", text)[:60] or "run"
-
-
-def finite(values: Any) -> Any:
-    """Numbers for JSON, which has no NaN and no infinity: null in their place."""
-    array = np.asarray(values)
-    numbers = array.astype(object)
-    numbers[~np.isfinite(array)] = None
-    return numbers.tolist()

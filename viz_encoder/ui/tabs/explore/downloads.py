@@ -23,7 +23,7 @@ from viz_encoder.shown import quoted
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_change import Signed, SignedTile, signed_tile
 from viz_encoder.trace.map_view import MapView
-from viz_encoder.ui.state.attributed import RUN, outcome_of
+from viz_encoder.ui.state.attributed import RUN, attribution_of, outcome_of
 from viz_encoder.ui.state.store import Entry
 from viz_encoder.ui.tabs.explore.comparison import switches
 from viz_encoder.ui.wire import bytes as answers
@@ -36,8 +36,10 @@ MAX_TOKENS = 2048  # for a whole map as a table; one row has no limit
 FIRST_LETTERS, LAST_LETTERS = 25, 15
 
 
-def named_file(entry: Entry, kind: str, view: MapView, query: int | None) -> Response:
-    """The file of that kind: of the map; html opens on a query, if one is given.
+def named_file(
+    entry: Entry, kind: str, view: MapView, query: int | None, question: Mapping[str, Any]
+) -> Response:
+    """The file of that kind: of the map; html opens on a query and a question, if one is given.
 
     Raises:
         SelectionError: no such kind or query.
@@ -45,7 +47,7 @@ def named_file(entry: Entry, kind: str, view: MapView, query: int | None) -> Res
     """
     if kind not in KINDS:
         raise SelectionError(f"There is no download {kind[:20]!r}; choose {', '.join(KINDS)}.")
-    content = _content(entry, kind, view, query)
+    content = _content(entry, kind, view, query, question)
     changed = "" if kind == "safetensors" else _changes(view)
     return answers.download(content, f"{_stem(entry.trace, view)}{changed}.{kind}")
 
@@ -181,13 +183,17 @@ def _changes(view: MapView) -> str:
     return "".join(text for text, is_so in said.items() if is_so)
 
 
-def _content(entry: Entry, kind: str, view: MapView, query: int | None) -> bytes | Iterable[str]:
+def _content(
+    entry: Entry, kind: str, view: MapView, query: int | None, question: Mapping[str, Any]
+) -> bytes | Iterable[str]:
     trace = entry.trace
     if kind == "py":
         return _code(entry, view).encode()
     if kind == "html":
         code = _code(entry, view)
-        return draw_page(trace, view, query=query, snippet=code, changed=_changed(entry))
+        found = attribution_of(entry, dict(question)) if question else None
+        changed = _changed(entry)
+        return draw_page(trace, view, query=query, snippet=code, changed=changed, explained=found)
     if kind == "safetensors":
         return _saved(trace)
     _require_fits(trace)

@@ -9,8 +9,8 @@ from viz_encoder.attribution.attribution import Attribution
 from viz_encoder.attribution.routes import Routes, weight_routes
 from viz_encoder.config import HeadPool
 from viz_encoder.errors import SelectionError
+from viz_encoder.export.explained import apart, drawn, split, split_plain
 from viz_encoder.figures.options import VIEWS, read_options
-from viz_encoder.figures.routes import MOST_COLUMNS, MOST_CURVES
 from viz_encoder.figures.view import parted
 from viz_encoder.trace.prediction_heads import choose_head, tasks
 from viz_encoder.ui.state.attributed import RUN, attribution_of
@@ -39,18 +39,9 @@ def explained(entry: Entry, given: Mapping[str, str]) -> dict[str, Any]:
         start = question.get("token", _read_at(entry, question.get("of", "")))
         return _looks(entry, weight_routes(entry.trace, start, **options)) | {"start": start}
     found = attribution_of(entry, question)
-    return split(found) | _beside(entry, question, found) | drawn(entry, found.routes(**options))
-
-
-def split(found: Attribution) -> dict[str, Any]:
-    """A score and its parts, and how they are told."""
-    return split_plain(found) | {"large": found.large, "apart": _apart(found)}
-
-
-def _apart(found: Attribution) -> str:
-    if len(found.parts) < 2:
-        return ""
-    return "distance" if found.unit == "length" else "difference"
+    return (
+        split(found) | _beside(entry, question, found) | drawn(entry.trace, found.routes(**options))
+    )
 
 
 def _beside(entry: Entry, question: Mapping[str, Any], found: Attribution) -> dict[str, Any]:
@@ -60,7 +51,7 @@ def _beside(entry: Entry, question: Mapping[str, Any], found: Attribution) -> di
         the other is this run without its changes, how far they moved it along what it was, as a
         part of that length: its effect.
     """
-    if _apart(found) != "distance":
+    if apart(found) != "distance":
         return {}
     alone = {name: value for name, value in question.items() if name != "against"}
     here = attribution_of(entry, alone)
@@ -95,7 +86,7 @@ def _looks(entry: Entry, routes: Routes) -> dict[str, Any]:
         "tokens": finite(routes.nodes[0]),
         "biases": 0.0,
         "heads": [],
-        **drawn(entry, routes),
+        **drawn(entry.trace, routes),
     }
 
 
@@ -104,17 +95,6 @@ def asked(given: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:
     view = VIEWS["routes"]
     known = {control.name for control in view.options}
     return parted(read_options(view, {name: each for name, each in given.items() if name in known}))
-
-
-def drawn(entry: Entry, routes: Routes) -> dict[str, Any]:
-    """The graph as it is drawn: columns, what each holds, and the strongest links between them."""
-    n_tokens = len(routes.names)
-    groups = routes.groups(n_tokens if entry.trace.grid is not None else MOST_COLUMNS)
-    return {
-        "groups": groups,
-        "nodes": finite(routes.folded(groups)),
-        "edges": [edge._asdict() for edge in routes.between(groups)[:MOST_CURVES]],
-    }
 
 
 def attribute(
@@ -142,18 +122,3 @@ def attribute(
     exact = found.through == "values"
     links = [link._asdict() for link in found.strongest(STRONGEST)] if exact else []
     return split_plain(found) | {"states": finite(found.states), "links": links}
-
-
-def split_plain(found: Attribution) -> dict[str, Any]:
-    """A score and its parts over tokens and heads, for JSON."""
-    return {
-        "sentence": found.sentence,
-        "words": found.words,
-        "score": found.score,
-        "unit": found.unit,
-        "names": list(found.names),
-        "tokens": finite(found.tokens),
-        "biases": found.biases,
-        "heads": finite(found.heads),
-        "unexplained": found.unexplained,
-    }

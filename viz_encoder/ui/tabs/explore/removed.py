@@ -14,13 +14,14 @@ from viz_encoder.effects import links
 from viz_encoder.effects.measure import MeasureArguments
 from viz_encoder.effects.without_tokens import WithoutTokens
 from viz_encoder.errors import SelectionError
+from viz_encoder.export.explained import drawn, split
 from viz_encoder.inputs import Inputs
 from viz_encoder.trace.map_view import MapView
 from viz_encoder.trace.token_selection import shown_tokens
 from viz_encoder.ui.state.attributed import attribution_of, runnable
 from viz_encoder.ui.state.expiring_store import Kept
 from viz_encoder.ui.state.store import Entry
-from viz_encoder.ui.tabs.explore.explained import asked, drawn, split
+from viz_encoder.ui.tabs.explore.explained import asked
 from viz_encoder.ui.tabs.explore.stand_ins import each_replaced, together
 from viz_encoder.ui.wire.bytes import finite
 
@@ -37,7 +38,7 @@ def removed(entry: Entry, given: Mapping[str, str], tell: Progress) -> dict[str,
     """
     found, encoder, inputs = _ready(entry, given)
     _, options = asked(given)
-    graph = drawn(entry, found.routes(**options))
+    graph = drawn(entry.trace, found.routes(**options))
     heads_done, words_done = PARTS
     how, twin = given.get("how", "zero"), given.get("twin", "")
     heads = each_replaced(

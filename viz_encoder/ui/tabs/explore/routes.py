@@ -22,6 +22,7 @@ from viz_encoder.ui.tabs.explore.changed_routes import OF_CHANGES
 from viz_encoder.ui.tabs.explore.compared_routes import OF_TWO_RUNS
 from viz_encoder.ui.tabs.explore.comparison import switches
 from viz_encoder.ui.tabs.explore.downloads import named_file
+from viz_encoder.ui.tabs.explore.explained import asked
 from viz_encoder.ui.tabs.explore.pairs import (
     column_of,
     joined,
@@ -35,6 +36,7 @@ from viz_encoder.ui.tabs.explore.score_routes import OF_A_SCORE
 from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.arguments import (
     MAX_SIDE,
+    Given,
     Held,
     KeptView,
     Layer,
@@ -198,10 +200,15 @@ def rows(entry: Held, view: KeptView, layer: Layer, query: Query) -> Response:
 @ROUTER.get("/take/{kind}")
 @FILES
 def take(
-    entry: Held, kind: str, view: Shown, scale: str = "head", query: int | None = None
+    entry: Held,
+    kind: str,
+    view: Shown,
+    given: Given,
+    scale: str = "head",
+    query: int | None = None,
 ) -> Response:
-    """A file of the map; html and safetensors are of the whole run."""
-    return named_file(entry, kind, replace(view, scale=scale), query)
+    """A file of the map; html, with how a score got there, and safetensors are of the whole run."""
+    return named_file(entry, kind, replace(view, scale=scale), query, asked(given)[0])
 
 
 ROUTER.include_router(OF_TWO_RUNS)

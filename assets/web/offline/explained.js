@@ -1,0 +1,28 @@
+// How a score got there, in a document of its own: the drawing of the live page.
+
+import { query } from "../core/dom.js";
+import { PictureRoutes } from "../explore/picture_routes.js";
+import { RoutesView } from "../explore/routes_view.js";
+import { tokensOf } from "../views/token_choice.js";
+
+/** @typedef {{ token: (token: number) => unknown, link: (edge: RouteEdge) => unknown }} Acts */
+
+/** Draw it below its sentence; the function draws it anew for a token, or in another theme.
+ * @type {(facts: RunFacts, acts: Acts) => (token: number) => unknown} */
+export function explain({ tokens, grid, picture, explained }, acts) {
+  if (!explained) return () => {};
+  const part = query(document, "#how");
+  const said = query(part, "p:last-of-type");
+  const say = (/** @type {string} */ sentence) => {
+    said.textContent = sentence;
+  };
+  const found = /** @type {Explained} */ ({ names: tokens, ...explained });
+  const run = /** @type {Run} */ ({ n: tokens.length, tokens, ...tokensOf(tokens, grid, picture) });
+  const routes = new RoutesView({ ...acts, say });
+  const view = grid && picture ? new PictureRoutes(acts.token) : routes;
+  part.hidden = false;
+  query(part, "p").textContent = found.sentence;
+  query(part, "h2").append(...(view === routes ? [routes.least] : []));
+  said.before(view.node);
+  return (token) => view.show(run, found, token);
+}

@@ -1,0 +1,64 @@
+"""What carried a score, as the page draws it: its parts, and its routes."""
+
+from typing import Any
+
+from viz_encoder.attribution.attribution import Attribution
+from viz_encoder.attribution.routes import Routes
+from viz_encoder.figures.routes import MOST_COLUMNS, MOST_CURVES
+from viz_encoder.result import finite
+from viz_encoder.trace import Trace
+
+
+def split(found: Attribution) -> dict[str, Any]:
+    """A score and its parts, and how they are told."""
+    return split_plain(found) | {"large": found.large, "apart": apart(found)}
+
+
+def apart(found: Attribution) -> str:
+    """What two runs differ by; "" of one run."""
+    if len(found.parts) < 2:
+        return ""
+    return "distance" if found.unit == "length" else "difference"
+
+
+def drawn(trace: Trace, routes: Routes) -> dict[str, Any]:
+    """The graph as it is drawn: columns, what each holds, and the strongest links between them."""
+    n_tokens = len(routes.names)
+    groups = routes.groups(n_tokens if trace.grid is not None else MOST_COLUMNS)
+    return {
+        "groups": groups,
+        "nodes": finite(routes.folded(groups)),
+        "edges": [edge._asdict() for edge in routes.between(groups)[:MOST_CURVES]],
+    }
+
+
+def split_plain(found: Attribution) -> dict[str, Any]:
+    """A score and its parts over tokens and heads, for JSON."""
+    return {
+        "sentence": found.sentence,
+        "words": found.words,
+        "score": found.score,
+        "unit": found.unit,
+        "names": list(found.names),
+        "tokens": finite(found.tokens),
+        "biases": found.biases,
+        "heads": finite(found.heads),
+        "unexplained": found.unexplained,
+    }
+
+
+def kept(found: Attribution) -> dict[str, Any]:
+    """What a document keeps of it: its sentence, and what is drawn, in six digits."""
+    told = split(found)
+    names = {} if found.names == found.trace.tokens else {"names": told["names"]}
+    said = {name: told[name] for name in ("sentence", "words", "score", "unit", "large", "apart")}
+    graph: dict[str, Any] = _short(drawn(found.trace, found.routes()))
+    return said | names | graph
+
+
+def _short(values: Any) -> Any:
+    if isinstance(values, dict):
+        return {name: _short(each) for name, each in values.items()}
+    if isinstance(values, list | tuple):
+        return [_short(each) for each in values]
+    return float(f"{values:.6g}") if isinstance(values, float) else values
