@@ -134,15 +134,19 @@ def test_hidden_and_replaced_words_are_the_runs_of_python(sentence, grammar):
     expect(page, vz.capture(grammar, SENTENCE, mask=mask))
     changed(page, "[data-cut=hide]", wait="")  # taken back
     assert page.evaluate("vizTab.run.changed") is None
-    page.fill(".viz-cut-word", "key")
     before = page.evaluate("vizTab.run.key")
-    page.press(".viz-cut-word", "Enter")
+    replaced(page, "key")
     arrived(page, before)
     expect(page, vz.capture(grammar, "the key to the cabinet [MASK] old"))
     assert place(page) == [3, 0, MASK, KEYS]
-    page.fill(".viz-cut-word", "zebra")
-    page.press(".viz-cut-word", "Enter")
+    replaced(page, "zebra")
     page.wait_for_selector(".viz-changed-said >> text=1 of 7 tokens is [UNK]")
+
+
+def replaced(page, word):
+    page.click(".viz-cut-open")
+    page.fill(".viz-cut-word", word)
+    page.press(".viz-cut-word", "Enter")
 
 
 def expect(page, trace):
@@ -303,7 +307,7 @@ def test_what_cannot_be_changed_says_why(visit, animal, minilm, tmp_path):
     assert "Only the words of a text" in page.get_attribute("[data-cut=mask]", "title")
     opened = animal(layer=3, head=1, query=IT, key=0)
     page = ready(opened)
-    assert page.is_disabled("[data-cut=mask]") and page.is_disabled(".viz-cut-word")
+    assert page.is_disabled("[data-cut=mask]") and page.is_disabled(".viz-cut-open")
     assert "“[CLS]” is not a word" in page.get_attribute("[data-cut=mask]", "title")
     assert page.is_enabled("[data-cut=hide]")
     of_another_model(vz.capture(minilm, TEXT)).save(tmp_path / "run.safetensors")
@@ -360,9 +364,9 @@ def test_on_a_phone_all_is_reached_and_nothing_is_wider(shared, theme):
     page.click(".viz-cut-open")
     menu = page.locator(".viz-cut .viz-popover").bounding_box()
     assert menu["x"] >= 0 and menu["x"] + menu["width"] <= 390
+    page.keyboard.press("Escape")
     before = page.evaluate("vizTab.run.key")
-    page.fill(".viz-cut-word", "dog")
-    page.press(".viz-cut-word", "Enter")
+    replaced(page, "dog")
     arrived(page, before)
     assert codes(page) == ["h5.11", f"r{ANIMAL}:dog"]
 

@@ -291,7 +291,7 @@ test("the effect of what was removed stands beside that of all others", () => {
   };
   assert.equal(
     ranksSaid(effect, ["h0.0", "t2", "t1", "h1.0"]),
-    "Removing 0.0 alone changes the result by +0.20 (50% of the largest, rank 2 of 3). " +
-      "Hiding “a” (token 2) alone changes the result by −2.00 (100% of the largest, rank 1 of 2).",
+    "Removing 0.0 alone changes the result by +0.20 (50% of the largest, rank 2 of 3), " +
+      "hiding “a” (token 2) by −2.00 (100%, rank 1 of 2).",
   );
 });

@@ -65,9 +65,11 @@ test("what a row was before a change is told of the row that was asked for, and 
   );
   const long = { ...run, tokens: units.map(({ name }) => name), shown: () => units };
   const found = (value) => async () => ({ values: new Float32Array(length).fill(value, 4, 5) });
-  Object.assign(long, { shownRow: found(0.75), changed: { changes: [{ code: "h0.1" }] } });
-  const row = new RowView(long, { ...SELECTION, name: "2.1", kept: "all" }, "looks");
-  await row.fetch(fresh, async () => ({ ...long, shownRow: found(0.25) }));
-  assert.match(row.sentence(1, row.values), /looks most at “t4” \(0.75\); was “t4” \(0.25\)$/);
+  Object.assign(long, { shownRow: found(0.75) });
+  const row = new RowView(long, { ...SELECTION, name: "2.1", kept: "all" }, "looks", "other");
+  const were = Object.assign(units.slice(), { places: units.places, 4: { name: "was4", tokens: [4] } });
+  await row.fetch(fresh, { ...long, shownRow: found(0.25), shown: () => were });
+  assert.match(row.sentence(1, row.values), /looks most at “t4” \(0.75\); was “was4” \(0.25\)$/);
+  assert.equal(row.asked, "r:looks:all:2.1:1:other");
   assert.match(row.sentence(2, row.values), /looks most at “t4” \(0.75\)$/);
 });

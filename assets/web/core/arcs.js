@@ -4,8 +4,8 @@ import { css, fit, rounded } from "./dom.js";
 
 /** @typedef {{ at: number, weight: number }} Link to a chip by its place */
 /** @typedef {{ x: number, top: number }} Place the middle of a chip's upper edge */
-/** @typedef {{ query: number, links: Link[], faint: { query: number, at: number, weight: number }[] }} Lines of the
- *   chosen query, and the strong ones of the others */
+/** @typedef {{ query: number, links: Link[], was?: Link[], faint?: { query: number, at: number, weight: number }[] }} Lines
+ *   of the chosen query, now and in the run before, and the strong ones of the others */
 /** @typedef {Place & { text: string, wide: number, color: string }} Label centered above the middle of an arc */
 
 export const ROOM = 96; // pixels above a single line of words
@@ -15,7 +15,7 @@ const LABEL = "12px system-ui, sans-serif";
 const [PAD, TALL] = [3, 14]; // pixels beside a label, and its height
 
 /** @type {(canvas: HTMLCanvasElement, box: HTMLElement, chips: HTMLElement[], lines: Lines, room?: number) => void} */
-export function drawArcs(canvas, box, chips, { query, links, faint }, room = ROOM) {
+export function drawArcs(canvas, box, chips, { query, links, was = [], faint = [] }, room = ROOM) {
   const context = fit(canvas, box.clientWidth, box.scrollHeight);
   const single = isSingle(chips);
   const place = (/** @type {number} */ at) => placeOf(chips[at]);
@@ -24,6 +24,10 @@ export function drawArcs(canvas, box, chips, { query, links, faint }, room = ROO
   if (single)
     for (const each of faint)
       arc(context, place(each.query), place(each.at), css("--faint", box), 0.5 + 2 * each.weight, room);
+  context.setLineDash([4, 4]);
+  for (const { at, weight } of single ? was : [])
+    if (at !== query) arc(context, place(query), place(at), css("--arc", box), 1 + 5 * weight, room);
+  context.setLineDash([]);
   const labels = [];
   context.font = LABEL;
   // Draw the strongest arc last, on top of the others.

@@ -17,7 +17,7 @@ const FUSED = "Choose one head, or several by their numbers, to remove them.";
 const PATCH = "Only the words of a text can be masked, deleted or replaced.";
 const MASK = /^[▁Ġ ]*(\[mask\]|<mask>)$/i; // a word of the text, though the tokenizer calls it special
 const MASKED_WORD = "It is already masked.";
-const OTHERS = "Mask or delete the word";
+const OTHERS = "Mask, delete or replace the word";
 const DONE = "Done; click to undo";
 
 export class CutHere {
@@ -30,11 +30,11 @@ export class CutHere {
   mask = this.#toggle(() => masking(this.#units().keys), "mask");
   delete = this.#toggle(() => deleting(this.#units().keys[0]), "delete");
   word = el("input", {
-    ...{ type: "text", class: "viz-cut-word", enterkeyhint: "go" }, // beside the question
+    ...{ type: "text", class: "viz-cut-word", enterkeyhint: "go" },
     onkeydown: (event) => this.#key(event),
   });
   more = button("▾", () => {}, { class: "viz-small viz-cut-open", "aria-label": OTHERS, title: OTHERS });
-  others = popover(this.more, this.mask, this.delete);
+  others = popover(this.more, this.mask, this.delete, this.word);
   told = el("span", { class: "viz-caption viz-cut-told", role: "status" });
   node = el(
     "div",
@@ -93,11 +93,10 @@ export class CutHere {
     this.#label(this.hide, ["hide ", to, " from all"], why);
     this.#label(this.mask, ["mask ", to], word || (masked && !codesOf(run).length ? MASKED_WORD : ""));
     this.#label(this.delete, ["delete ", to], word);
-    for (const node of [this.more, this.word]) if (node.disabled !== Boolean(word)) node.disabled = Boolean(word);
+    this.more.disabled = Boolean(word);
     this.more.title = word || OTHERS;
-    this.word.hidden = run.grid !== null;
     this.word.placeholder = `Replace ${to} with …`;
-    this.word.title = word || `Enter runs the text with another word for ${quoted(to)}, and compares the two`;
+    this.word.title = `Enter runs the text with another word for ${quoted(to)}, and compares the two`;
     this.word.setAttribute("aria-label", `Replace ${to} with`);
   }
 

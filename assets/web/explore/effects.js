@@ -198,11 +198,15 @@ export function ranksSaid(effect, codes) {
     const own = word ? effect.tokens[layer] : effect.heads[layer]?.[head];
     if (!own) return []; // not measured, as of a folded token
     const all = (word ? effect.tokens : effect.heads.flat()).flatMap((each) => (each ? Math.abs(each) : []));
-    const most = Math.max(...all);
-    const rank = 1 + all.filter((each) => each > Math.abs(own)).length;
-    const what = word ? `Hiding ${toldApart(effect.names, layer)}` : `Removing ${code.slice(1)}`;
-    const beside = `${Math.round((100 * Math.abs(own)) / most)}% of the largest, rank ${rank} of ${all.length}`;
-    return `${what} alone changes the result by ${changed(own, effect)} (${beside}).`;
+    const part = `${Math.round((100 * Math.abs(own)) / Math.max(...all))}%`;
+    const rank = `rank ${1 + all.filter((each) => each > Math.abs(own)).length} of ${all.length}`;
+    const what = word ? `hiding ${toldApart(effect.names, layer)}` : `removing ${code.slice(1)}`;
+    return { what, by: changed(own, effect), part, rank };
   });
-  return said.join(" ");
+  const [first, ...others] = said.map(({ what, by, part, rank }, at) =>
+    at
+      ? `, ${what} by ${by} (${part}, ${rank})`
+      : `${what[0].toUpperCase()}${what.slice(1)} alone changes the result by ${by} (${part} of the largest, ${rank})`,
+  );
+  return first ? `${first}${others.join("")}.` : "";
 }

@@ -301,7 +301,7 @@ export class Explained extends Emitter {
     this.found = this.effect = null;
     this.said.classList.remove("viz-stale");
     this.#behind(false);
-    this.maps.ask(null, "");
+    this.maps.ask(this.run, ""); // the map is of weights then
     this.picture.hidden = this.heads.section.hidden = true;
     this.how.replaceChildren();
     this.said.replaceChildren(el("span", { class: "viz-caption" }, sentence));

@@ -1,6 +1,8 @@
 // The words or the picture themselves, shaded by where one token looks, or by who looks at it.
 
-import { changedRun } from "../core/changed_run.js";
+import { makesText } from "../core/change_codes.js";
+import { changedRun, codesOf } from "../core/changed_run.js";
+import { makeScale } from "../core/colors.js";
 import { button, controls, el, number, onWidth, painted } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { inLink } from "../core/link_notes.js";
@@ -13,6 +15,7 @@ import { PictureHeads } from "./picture_heads.js";
 import { rowSaves, RowView } from "./row_view.js";
 import { WordArcs } from "./word_arcs.js";
 
+/** @import { Reference } from "./reference.js" */
 /** @import { Direction, Selection } from "./types.d.ts" */
 
 const PATIENCE = 60; // milliseconds the pointer rests before a row is asked for
@@ -23,6 +26,8 @@ const DIRECTIONS = { looks: "where it looks", who: "who looks at it" };
   shared: "maximum (1)",
   log: "",
 };
+
+const brief = (/** @type {number} */ end) => String(Number(number(end)));
 
 /**
  * How the shown row was processed.
@@ -60,9 +65,11 @@ export class InputView {
   says = el("p", { class: "viz-caption viz-says" });
   body = el("div", { class: "viz-source-body" });
 
-  constructor(/** @type {Selection} */ selection, /** @type {(sentence: string) => void} */ say) {
+  /** @param {Selection} selection @param {(sentence: string) => void} say @param {Reference} reference */
+  constructor(selection, say, reference) {
     this.selection = selection;
     this.say = say;
+    this.reference = reference;
     const preview = (/** @type {number | null} */ unit) => this.#preview(unit);
     const choose = (/** @type {number} */ unit) => this.#choose(unit);
     this.words = new Words({ label: "The tokens. Arrow keys move, Enter chooses.", preview, choose });
@@ -77,7 +84,8 @@ export class InputView {
     this.node = el(
       "section",
       { class: "viz-source", "aria-label": "The words or the picture in place" },
-      ...[this.title, this.words.parts, this.body, this.told, other],
+      el("div", { class: "viz-source-head" }, this.title, this.scaleLine),
+      ...[this.words.parts, this.body, this.told, other],
       el("div", { class: "viz-source-aside" }, this.heads.node),
     );
     other.append(
@@ -87,11 +95,14 @@ export class InputView {
         rowSaves(() => this.#shown),
         fullScreen(this.node, () => (this.run?.grid ? this.row && this.draw() : this.#settle())),
       ),
-      el("div", { class: "viz-source-scale" }, this.scaleLine, this.says),
+      this.says,
       this.picture.more,
     );
     this.#press();
     selection.on(() => this.run && this.load());
+    reference.measures.on(
+      () => this.run && this.#wanted === null && this.#shown?.against !== this.#against && this.load(),
+    );
     onWidth(this.node, () => (this.run?.grid ? this.row && this.draw() : this.#settle()));
   }
 
@@ -121,7 +132,7 @@ export class InputView {
 
   // Bring it up to date; a row that is on its way already is not asked for again.
   load() {
-    const wanted = this.run && new RowView(this.run, this.selection, this.#direction);
+    const wanted = this.run && new RowView(this.run, this.selection, this.#direction, this.#against);
     this.heads.load();
     if (!wanted) return this.#loading;
     if (this.#wanted?.asked === wanted.asked) {
@@ -136,12 +147,24 @@ export class InputView {
       this.told.textContent = `Computing …${seconds ? ` ${seconds} s` : ""}`;
     };
     const work = async (/** @type {Fresh} */ fresh) => {
-      await wanted.fetch(fresh, (run) => changedRun.plainOf(run));
+      await wanted.fetch(fresh, this.#before(wanted.run));
       if (wanted.whole) await fresh(painted()); // the map is of the same numbers, and comes first
       this.#arrived(wanted);
     };
     this.#loading = this.#latest.run(work, { tell, patience: PATIENCE });
     return this.#loading;
+  }
+
+  // The run that this one was made from, or another of the same model that it is compared with.
+  #before(/** @type {Run} */ run) {
+    const codes = codesOf(run);
+    if (codes.length) return makesText(codes) ? null : changedRun.plainOf(run);
+    const { run: other } = this.reference;
+    return other?.model === run.model ? other : null;
+  }
+
+  get #against() {
+    return this.reference.run?.key ?? "";
   }
 
   #failed(/** @type {string} */ sentence) {
@@ -188,7 +211,7 @@ export class InputView {
   // The words have another width.
   #settle() {
     const shown = this.#shown;
-    if (shown?.values) this.arcs.draw(shown.values, shown.chosen);
+    if (shown?.values) this.arcs.draw(shown.values, shown.chosen, shown.wasOf(shown.chosen));
     this.words.reveal();
   }
 
@@ -236,19 +259,21 @@ export class InputView {
   }
 
   /** @type {(shown: RowView, values: Float32Array, unit: number, titles?: Titles) => void} */
-  #paint({ run, who, selection, kind }, values, unit, titles) {
+  #paint(shown, values, unit, titles) {
+    const { run, who, selection, kind } = shown;
     const name = this.selection.scale;
     const shared = ["layer", "all"].includes(name) ? run.largest(name, selection.layer, selection) : null;
-    const scale = scaleOf(name, values, shared);
+    // Words have one scale, whatever is chosen, unless another is asked for.
+    const scale = run.grid || name !== "head" ? scaleOf(name, values, shared) : makeScale("sqrt", 1);
     const { first } = this.picture;
     this.scaleLine.hidden = Boolean(run.grid && !first);
     this.bar.style.background = gradient("right", scale);
-    this.low.textContent = `${run.grid ? "Prefix tokens: " : ""}${number(scale.low)}`;
-    this.high.textContent = `${number(scale.high)} ${scaleText(scale, kind.unit, values)}`;
+    this.low.textContent = `${run.grid ? "Prefix tokens: " : ""}${brief(scale.low)}`;
+    this.high.textContent = `${brief(scale.high)} ${scaleText(scale, kind.unit, values)}`;
     if (!run.grid) {
       this.words.side = who ? "query" : "key";
       this.words.paint(values, scale, titles);
-      return this.arcs.draw(values, unit);
+      return this.arcs.draw(values, unit, shown.wasOf(unit));
     }
     const patches = values.subarray(first);
     const tints = scaleOf(name, patches, shared);

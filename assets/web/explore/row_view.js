@@ -1,6 +1,5 @@
 // One requested row or column: its numbers, their context, its sentences and its table.
 
-import { makesText } from "../core/change_codes.js";
 import { number, rounded } from "../core/dom.js";
 import { quoted } from "../core/token_names.js";
 import { csvFile } from "../views/canvas_png.js";
@@ -16,49 +15,51 @@ import { mapPart, WHOLE } from "./tiles.js";
 export class RowView {
   /** @type {Float32Array | null} */ values = null;
   /** @type {Float32Array | null} */ whole = null; // the whole map, where it is small
-  /** @type {Float32Array | null} */ was = null; // the same, before the changes that were made to the run
+  /** @type {Float32Array | null} */ was = null; // the same in the run before
   /** @type {Float32Array | null} */ wholeWas = null;
+  /** @type {Unit[]} */ unitsWere = [];
   fault = "";
 
   /** The choice of this moment; the numbers come later, and the choice that they belong to stays.
-   * @param {Run} run @param {Selection} selection @param {Direction} direction */
-  constructor(run, selection, direction) {
+   * @param {Run} run @param {Selection} selection @param {Direction} direction @param {string} [against] the run before */
+  constructor(run, selection, direction, against = "") {
     this.run = run;
     this.name = selection.name;
+    this.against = against;
     this.selection = { ...selection };
     this.who = direction === "who";
     this.units = run.shown(selection);
     this.side = /** @type {"query" | "key"} */ (this.who ? "key" : "query");
     this.token = selection[this.side];
     this.chosen = this.unitOf(this.token);
-    this.asked = [run.key, direction, selection.kept, selection.name, this.token].join(":");
+    this.asked =
+      [run.key, direction, selection.kept, selection.name, this.token].join(":") + (against && `:${against}`);
   }
 
   // Its numbers; of a small run those of the whole map, so that any other row is there at once.
-  // `plainOf` finds the run in which nothing was changed, of one in which something was.
-  /** @type {(fresh: Fresh, plainOf?: (run: Run) => Promise<Run | null>) => Promise<void>} */
-  async fetch(fresh, plainOf = async () => null) {
+  // `before` is the run that this one was made from, or is compared with.
+  /** @type {(fresh: Fresh, before?: Promise<Run> | Run | null) => Promise<void>} */
+  async fetch(fresh, before = null) {
     const { run, selection, units } = this;
     if (units.length && units.length <= WHOLE) this.whole = (await fresh(mapPart(run, selection))).values;
-    const before = this.#fetchBefore(fresh, plainOf);
-    [this.values] = await fresh(Promise.all([this.valuesOf(this.token, fresh.signal), before]));
+    const were = this.#fetchBefore(fresh, before);
+    [this.values] = await fresh(Promise.all([this.valuesOf(this.token, fresh.signal), were]));
   }
 
-  // The row of the unchanged run, if every token kept its position.
-  /** @type {(fresh: Fresh, plainOf: (run: Run) => Promise<Run | null>) => Promise<void>} */
-  async #fetchBefore(fresh, plainOf) {
-    const { run, selection } = this;
-    const codes = run.changed?.changes.map(({ code }) => code) ?? [];
-    if (!codes.length || makesText(codes)) return;
-    const plain = await fresh(plainOf(run).catch(() => null));
-    if (!plain) return;
+  // The row of the run before, if every token kept its position.
+  /** @type {(fresh: Fresh, before: Promise<Run> | Run | null) => Promise<void>} */
+  async #fetchBefore(fresh, before) {
+    const { selection, units } = this;
+    const plain = await fresh(Promise.resolve(before).catch(() => null));
+    this.unitsWere = plain?.shown(selection) ?? [];
+    if (!plain || this.unitsWere.length !== units.length) return;
     const asking = this.whole ? mapPart(plain, selection) : this.#ask(selection, this.token, fresh.signal, plain);
     const found = await fresh(asking.catch(() => null)); // the row is there without it
     if (this.whole) this.wholeWas = found?.values ?? null;
     else this.was = found?.values ?? null;
   }
 
-  #wasOf(/** @type {number} */ unit) {
+  wasOf(/** @type {number} */ unit) {
     if (this.wholeWas) return this.fromWhole(this.wholeWas, unit);
     return unit === this.chosen ? this.was : null;
   }
@@ -111,19 +112,22 @@ export class RowView {
 
   /** The strongest of what is shown. @type {(unit: number, values: Float32Array) => string} */
   sentence(unit, values) {
-    const names = this.units.map(({ name }) => name);
-    const alone = (/** @type {string} */ name) => names.indexOf(name) === names.lastIndexOf(name);
-    const told = (/** @type {number} */ at) => (alone(names[at]) ? quoted(names[at]) : unitName(this.units[at]));
-    const listed = (/** @type {Float32Array} */ of) =>
+    const listed = (/** @type {Float32Array} */ of, /** @type {Unit[]} */ units) =>
       descending(of)
         .slice(0, TOLD)
-        .map((at) => `${told(at)} (${rounded(of[at])})`)
+        .map((at) => `${told(units, at)} (${rounded(of[at])})`)
         .join(", ") || "nothing";
-    const was = this.#wasOf(unit);
+    const was = this.wasOf(unit);
     const verb = this.who ? "is looked at most by" : "looks most at";
-    const [now, before] = [listed(values), was ? listed(was) : ""];
-    return `${this.units[unit] ? told(unit) : this.named(unit)} ${verb} ${now}${before && before !== now ? `; was ${before}` : ""}`;
+    const [now, before] = [listed(values, this.units), was ? listed(was, this.unitsWere) : ""];
+    return `${this.units[unit] ? told(this.units, unit) : this.named(unit)} ${verb} ${now}${before && before !== now ? `; was ${before}` : ""}`;
   }
+}
+
+/** Of several by the same name with its number. @type {(units: Unit[], at: number) => string} */
+function told(units, at) {
+  const same = units.filter(({ name }) => name === units[at].name);
+  return same.length > 1 ? unitName(units[at]) : quoted(units[at].name);
 }
 
 /** The numbers are those that are shown, with what is hidden, divided or merged in them.

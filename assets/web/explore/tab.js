@@ -53,10 +53,10 @@ class ExploreTab extends TabShell {
   map = new AttentionMap(this.selection, this.#say);
   #expect = (/** @type {HeadPlace} */ { layer, head }) => this.map.parts.expect(layer, head);
   atlas = new Atlas(this.selection, this.measures, this.order, this.#expect);
-  source = new InputView(this.selection, this.#say);
   lines = new LinesView(this.selection, this.#say);
   predictions = new Predictions(this.selection);
   reference = new Reference(this.selection, this.measures, this.pair);
+  source = new InputView(this.selection, this.#say, this.reference);
   explained = new Explained(this.selection, this.pair, this.reference, this.#expect);
   plane = new HeadsPlane(this.selection, this.pair, this.measures, this.explained);
   texts = new OverTexts(this.selection);
@@ -104,10 +104,7 @@ class ExploreTab extends TabShell {
     this.how.append(el("div", { class: "viz-how-left" }, ...picture), beside);
     findings.node.prepend(this.cut.node);
     this.body.append(
-      ...[
-        this.notes,
-        el("div", { class: "viz-asked" }, explained.question.node, findings.actions, this.cut.word, this.facts),
-      ],
+      ...[this.notes, el("div", { class: "viz-asked" }, explained.question.node, findings.actions, this.facts)],
       ...[explained.said, findings.node, this.how, this.more],
     );
     this.more.addEventListener("toggle", () => this.run && this.#showMore(this.run));

@@ -64,13 +64,13 @@ export class WordArcs {
     this.#room = Math.max(ROOM, height - (this.words.chips[0]?.offsetHeight ?? 0) - BELOW); // arcs fill the window
   }
 
-  /** From the chosen word, or to it; none where the numbers are no weights.
-   * @type {(values: Float32Array | null, chosen: number) => void} */
-  draw(values, chosen) {
+  /** From the chosen word, or to it, dashed as it was; none where the numbers are no weights.
+   * @type {(values: Float32Array | null, chosen: number, before?: Float32Array | null) => void} */
+  draw(values, chosen, before = null) {
     this.layout();
     if (!this.#single) return;
-    const links = values ? linksOf(values, chosen) : [];
-    drawArcs(this.canvas, this.box, this.words.chips, { query: chosen, links, faint: [] }, this.#room);
+    const [links, was] = [values, before].map((of) => (of ? linksOf(of, chosen) : []));
+    drawArcs(this.canvas, this.box, this.words.chips, { query: chosen, links, was }, this.#room);
   }
 }
 

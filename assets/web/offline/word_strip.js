@@ -1,6 +1,6 @@
 // The words of a run, shaded by where one of them looks, with its lines; another sequence's words below them.
 
-import { largest, makeScale } from "../core/colors.js";
+import { makeScale } from "../core/colors.js";
 import { el, number } from "../core/dom.js";
 import { Words } from "../views/token_strip.js";
 import { drawArcs, isSingle, ROOM } from "../core/arcs.js";
@@ -59,7 +59,7 @@ export class WordStrip {
     const { map } = this;
     if (!map) return;
     Object.assign(this, { row, reading });
-    const scale = makeScale("head", largest(weights));
+    const scale = makeScale("sqrt", 1);
     const shaded = map.about.cross ? this.keys : this.queries;
     shaded.paint(weights, scale, (unit) => `${map.label(1, unit)}: ${number(weights[unit])}`);
     this.queries.point(row);

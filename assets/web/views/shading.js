@@ -5,6 +5,7 @@ import { el, number } from "../core/dom.js";
 
 export const TOLD = 3; // strongest ones named in a sentence
 const STEPS = 64;
+/** @type {Record<string, string>} */ const CURVED = { log: ", logarithmic", sqrt: ", square root" };
 /** @type {Rgb} */
 const TINT = [255, 59, 20]; // a red that pictures seldom have, light or dark
 
@@ -26,7 +27,7 @@ export const scaleOf = (name, values, shared = null) =>
 export function scaleText(scale, unit, values) {
   const beyond =
     largest(values) > scale.high * 1.0001 ? `; larger ones, up to ${number(largest(values))}, are clipped` : "";
-  return `${unit}${scale.name === "log" ? ", logarithmic" : ""}${beyond}`;
+  return `${unit}${CURVED[scale.name] ?? ""}${beyond}`;
 }
 
 // What lies on a patch: one color, the more opaque the larger the weight, whatever the picture and the
