@@ -89,8 +89,10 @@ def _write_map(given: argparse.Namespace, path: Path) -> str:
         from viz_encoder.checkpoints import load
 
         encoder = load(given.model, part=given.part)
-        state = {} if query is None else {"of": "state", "token": query}
-        found = attribute(encoder, trace, **state)
+        if query is None:
+            found = attribute(encoder, trace)
+        else:
+            found = attribute(encoder, trace, of="state", token=query)
     size = save(trace, path, view, query=query, snippet=code, explained=found)
     return f"{path}: {size:,} bytes. {trace.proof.sentence}"
 
