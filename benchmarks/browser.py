@@ -129,7 +129,7 @@ def opened(browser: Browser, command: tuple[str, ...], trace: Trace) -> Iterator
 
 def _open_lines(page: Page) -> None:
     page.click(".viz-lines summary")
-    page.click("[data-line-heads=all]")
+    page.evaluate("vizTab.selection.set({ head: [...Array(12).keys()].join() })")
     page.wait_for_selector(".viz-lines[data-painted]", timeout=120_000)
     page.wait_for_timeout(2000)  # the lines that are kept for hovering are drawn once
 

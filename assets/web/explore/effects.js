@@ -1,13 +1,12 @@
-// What is told of effects beside the picture: several heads at once, the fewest words, what stands in, and ranks.
+// What is told of effects beside the picture: several heads at once, what stands in for a head, and ranks.
 
-import { hiding } from "../core/change_codes.js";
 import { changedRun, codesOf } from "../core/changed_run.js";
-import { button, control, el, enumerated, options, status } from "../core/dom.js";
+import { control, el, enumerated, options, status } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { inLink } from "../core/link_notes.js";
 import { headsOf } from "../core/selection_address.js";
 import { streamed } from "../core/streamed.js";
-import { quoted, toldApart } from "../core/token_names.js";
+import { toldApart } from "../core/token_names.js";
 import { changed } from "./answers.js";
 import { shareSaid } from "./routes_layout.js";
 
@@ -52,52 +51,6 @@ export class SeveralHeads {
     this.node.textContent = sentence;
   }
 }
-
-const ANSWERS = ["masked", "classify"]; // heads whose answer can flip
-const MOST = 3;
-
-export class FewestWords {
-  #latest = new Latest((sentence) => this.#say(sentence));
-  #of = "";
-  node = status();
-
-  /** Offer it for an answer of the model; `task` names the head. @type {(run: Run, task: string) => void} */
-  show(run, task) {
-    this.node.hidden = !ANSWERS.includes(task);
-    const of = `${run.key}:${task}`;
-    if (of === this.#of) return;
-    this.#of = of;
-    this.#latest.stop();
-    delete this.node.dataset.painted;
-    const asked = `Which fewest ${partsOf(run)} change the answer?`;
-    this.node.replaceChildren(button(asked, () => this.#find(run), { class: "viz-small" }));
-  }
-
-  #find(/** @type {Run} */ run) {
-    const looking = `Looking for the fewest ${partsOf(run)} that change the answer …`;
-    this.#say(looking);
-    return this.#latest.run(async (fresh) => {
-      const tell = (/** @type {number} */ done) => {
-        if (!fresh.signal.aborted) this.#say(`${looking} ${Math.round(100 * done)}%`);
-      };
-      const url = run.url(`whatif/flips?most=${MOST}`);
-      const { sentence, sets, tries } = /** @type {FlipsFound} */ (
-        await fresh(streamed(url, tell, { signal: fresh.signal }))
-      );
-      const [set] = sets;
-      const names = (set ?? []).map((token) => quoted(run.tokens[token])).join(" and ");
-      const hide = () => changedRun.toggle(hiding(set), (said) => said && this.#say(said));
-      this.#say(sentence, ...(set ? [" ", button(`Hide ${names}`, hide, { class: "viz-small" })] : []));
-      this.node.dataset.painted = String(tries);
-    });
-  }
-
-  #say(/** @type {(string | Node)[]} */ ...parts) {
-    this.node.replaceChildren(...parts);
-  }
-}
-
-export const partsOf = (/** @type {Pick<Run, "grid">} */ { grid }) => (grid ? "patches" : "words");
 
 /** @type {[how: string, words: string][]} */
 const HOWS = [

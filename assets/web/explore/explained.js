@@ -14,7 +14,7 @@ import { MeasuredHeads } from "./measured_heads.js";
 import { MEASURES, MeasureSwitch, missing, offered } from "./measures.js";
 import { PictureRoutes } from "./picture_routes.js";
 import { Question } from "./question.js";
-import { FewestWords, SeveralHeads, StandIn, Yardstick } from "./effects.js";
+import { SeveralHeads, StandIn, Yardstick } from "./effects.js";
 import { routesSaves } from "./routes_files.js";
 import { addsUp, aloneSaid, answerSaid, effectSaid, looksSaid, strongestHead } from "./answers.js";
 import { RoutesView } from "./routes_view.js";
@@ -44,7 +44,6 @@ export class Explained extends Emitter {
   /** @type {Map<string, Found>} */ #measured = new Map(); // slow answers of this run, by measure and question
   yardstick = new Yardstick(() => this.tell());
   standIn = new StandIn(() => this.ask(0));
-  fewest = new FewestWords();
   said = el("h2", { class: "viz-lead viz-answer", "aria-live": "polite" });
   how = el("p", { class: "viz-measure-said viz-caption" });
   told = el("p", { class: "viz-caption viz-explained-told", role: "status" });
@@ -73,7 +72,7 @@ export class Explained extends Emitter {
     });
     this.several = new SeveralHeads(selection);
     this.heads.section.append(this.several.node);
-    const drawn = [this.#work.node, this.routes.node, this.pictures.node, this.told, this.fewest.node];
+    const drawn = [this.#work.node, this.routes.node, this.pictures.node, this.told];
     const head = el("div", { class: "viz-how-head" }, el("h3", {}, HOW), this.routes.least, this.saves);
     this.picture = el("section", { class: "viz-how", "aria-label": HOW }, head, ...drawn);
     const choices = [this.switch.node, reference.change, this.standIn.node];
@@ -141,10 +140,8 @@ export class Explained extends Emitter {
     if (!options) return;
     const asked = String(new URLSearchParams(options));
     if (asked !== this.#told) this.#behind(true); // the answer that stands there is of another question
-    const found = run.unsplit
-      ? null
-      : /** @type {Found & { message?: string }} */ (await fresh(run.json(`attribution?${asked}&told=true`)));
-    if (found?.message) throw new Error(found.message); // answered and not refused, which browsers report as an error
+    const answer = /** @type {Promise<Found> | null} */ (run.unsplit ? null : run.json(`attribution?${asked}&told=1`));
+    const found = await fresh(answer);
     const follows = asked !== this.#told && this.#follows(run);
     this.#told = asked;
     this.#answer(found);
@@ -158,7 +155,6 @@ export class Explained extends Emitter {
     this.tell();
     this.#draw(run, shown, "token" in options ? Number(options.token) : -1);
     this.several.show(run, measure === "effect" ? shown : null, of);
-    this.fewest.show(run, measure === "effect" ? options.of : "");
     this.picture.dataset.painted = `${run.key}:${measure}:${of}`;
   }
 

@@ -46,10 +46,10 @@ export class ExportPanel {
   async #drawn(/** @type {"PNG" | "SVG"} */ kind) {
     if (!this.#run) return null;
     const width = Number(this.width.value);
-    const svg = paperSvg(this.map, this.#run, width);
+    const svg = new Blob([paperSvg(this.map, this.#run, width)], { type: "image/svg+xml" });
     const signed = this.map.signed ? `-${this.map.signed.noun}` : "";
     const stem = fileName(`${this.#run.model}-${this.selection.name}${signed}-${this.selection.kept}`);
-    const blob = kind === "SVG" ? new Blob([svg], { type: "image/svg+xml" }) : await paperPng(svg, width);
+    const blob = kind === "SVG" ? svg : await paperPng(svg, width);
     return { blob, name: `${stem}.${kind.toLowerCase()}` };
   }
 

@@ -2,6 +2,7 @@
 
 import { button, control, el, options } from "../core/dom.js";
 import { headFrom, headsOf } from "../core/selection_address.js";
+import { popover } from "../views/popover.js";
 
 /** @import { Selection } from "./types.d.ts" */
 
@@ -9,19 +10,18 @@ export class HeadChoice {
   #listed = "";
   select = el("select", { id: "viz-head", onchange: (event) => this.#choose(event.currentTarget.value) });
   chips = el("div", { class: "viz-chips", role: "group", "aria-label": "Heads whose mean is shown" });
-  summary = el(
-    "summary",
-    { title: "The mean of any set of heads; in the atlas, Ctrl or Shift + click" },
-    "Several heads …",
+  opener = button("Several heads …", () => {}, {
+    title: "The mean of any set of heads; in the atlas, Ctrl or Shift + click",
+  });
+  node = el(
+    "span",
+    { class: "viz-head-choice" },
+    control("Head", this.select),
+    ...[this.opener, popover(this.opener, this.chips)],
   );
-  more = el("details", { class: "viz-several", onkeydown: (event) => this.#key(event) }, ...[this.summary, this.chips]);
-  node = el("span", { class: "viz-head-choice" }, control("Head", this.select), this.more);
 
   constructor(/** @type {Selection} */ selection) {
     this.selection = selection;
-    document.addEventListener("pointerdown", ({ target }) => {
-      if (!(target instanceof Node && this.more.contains(target))) this.more.open = false;
-    });
   }
 
   // Bring both in line with the selection.
@@ -36,9 +36,13 @@ export class HeadChoice {
       this.#listed = listed;
     }
     this.select.value = String(head);
-    if (this.chips.childElementCount !== nHeads)
-      this.chips.replaceChildren(...Array.from({ length: nHeads }, (_, at) => this.#chip(at)));
-    for (const [at, chip] of [...this.chips.children].entries()) chip.ariaPressed = String(heads.includes(at));
+    if (this.chips.childElementCount !== nHeads + 1) {
+      const every = Array.from({ length: nHeads }, (_, at) => at);
+      const all = button("all", () => this.selection.set({ head: headFrom(every) }), { "data-several": "all" });
+      this.chips.replaceChildren(...every.map((at) => this.#chip(at)), all);
+    }
+    for (const [at, chip] of [...this.chips.children].slice(0, nHeads).entries())
+      chip.ariaPressed = String(heads.includes(at));
   }
 
   #chip(/** @type {number} */ head) {
@@ -48,13 +52,6 @@ export class HeadChoice {
 
   #choose(/** @type {string} */ value) {
     this.selection.set({ head: /^\d+$/.test(value) ? Number(value) : value });
-  }
-
-  #key(/** @type {KeyboardEvent} */ event) {
-    if (event.key !== "Escape" || !this.more.open) return;
-    event.preventDefault();
-    this.more.open = false;
-    this.summary.focus();
   }
 }
 

@@ -1,13 +1,13 @@
 // Lines between tokens: queries on the left, keys on the right, any set of one layer's heads.
 
-import { caption, context2d, css, el, fit, isDark, onWidth } from "../core/dom.js";
+import { caption, context2d, control, controls, css, el, fit, isDark, onWidth, options, slider } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { canvasPng } from "../views/canvas_png.js";
 import { fullHeight, fullScreen } from "../views/full_screen.js";
 import { saveRow } from "../views/save_row.js";
-import { LineChoice } from "./line_choice.js";
-import { AllLines, arrange, drawLines, drawNames, ROW } from "./lines_drawing.js";
-import { byToken, countSentence, leastOf, linked, strongest, tokenSentence } from "./strongest_lines.js";
+import { headsOf } from "../core/selection_address.js";
+import { AllLines, arrange, drawLines, drawNames, headColor, ROW } from "./lines_drawing.js";
+import { byToken, countSentence, leastOf, linked, PAIRS, strongest, tokenSentence } from "./strongest_lines.js";
 import { mapPart, WHOLE } from "./tiles.js";
 import { numbered } from "../core/token_names.js";
 
@@ -21,8 +21,9 @@ const MANY = 30000; // lines that take too long to be drawn at every step of a s
 const STILL = 120; // milliseconds without a scroll, after which they are
 const QUICK = 1200; // drawn of one token's lines while the pointer moves
 const REST = 80; // milliseconds without a move, after which all of them are
+const PAIR_NAMES = { all: "all", AA: "A → A", AB: "A → B", BA: "B → A", BB: "B → B" };
 const ABOUT =
-  "Width and opacity grow with the square root of the weight. Each head has its own color. A line shows where a head " +
+  "The lines are of the chosen heads. Width and opacity grow with the square root of the weight. Each head has its own color. A line shows where a head " +
   "looks, not why the model answers as it does.";
 const RELOADING = ["layer", "head", "hide", "renorm", "words"];
 
@@ -46,6 +47,10 @@ export class LinesView {
   /** @type {HeadMap[]} */ maps = [];
   /** @type {Shown} */ index = Object.assign([], { places: new Int32Array() });
   plan = arrange([], 0, 0, []);
+  share = slider("viz-share", "Strongest lines up to", 90, "% of each query's weight", () => this.#choose());
+  pair = el("select", { id: "viz-pair", onchange: () => this.#choose() }, ...options(Object.entries(PAIR_NAMES)));
+  pairs = control("From text → to text", this.pair);
+  heads = el("span", { class: "viz-lines-heads" }); // each in its color
   counted = el("p", { class: "viz-caption", id: "viz-lines-count", role: "status" });
   told = el("p", { class: "viz-caption viz-lines-told" });
   canvas = el("canvas", {
@@ -67,12 +72,11 @@ export class LinesView {
     this.selection = selection;
     this.say = say;
     this.#latest = new Latest(say);
-    this.choice = new LineChoice(selection);
     const titles = ["Query (who looks)", "Key (who is looked at)"].map((title) => el("span", {}, title));
     this.node = el(
       "details",
       { class: "viz-lines", ontoggle: () => this.#load() },
-      ...[el("summary", {}, "Lines between tokens"), this.choice.node, this.counted],
+      ...[el("summary", {}, "Lines between tokens"), controls(this.heads, this.pairs, this.share.node), this.counted],
       ...[el("div", { class: "viz-lines-columns" }, ...titles), this.scroll, this.told, caption(ABOUT)],
       saveRow("Save these lines", [["PNG", "The visible lines as a picture", () => this.#picture()]]),
     );
@@ -81,14 +85,14 @@ export class LinesView {
       this.draw();
     });
     this.node.children[0].after(open);
-    this.choice.on((others) => (others ? this.#load() : this.#choose()));
     selection.on((changed) => this.#changed(changed));
     onWidth(this.node, () => this.draw());
   }
 
   show(/** @type {Run} */ run) {
     this.#run = run;
-    this.choice.show(run);
+    this.pairs.hidden = !(run.segments.includes(0) && run.segments.includes(1));
+    this.pair.value = "all";
     this.scroll.scrollTop = 0;
     return this.#load();
   }
@@ -127,7 +131,6 @@ export class LinesView {
 
   #changed(/** @type {Set<string>} */ changed) {
     if (!this.#run) return;
-    if (changed.has("head")) this.choice.follow();
     if (RELOADING.some((name) => changed.has(name)) || (this.#long && changed.has("query"))) this.#load();
     else this.draw();
   }
@@ -138,11 +141,11 @@ export class LinesView {
     const run = this.#run;
     if (!run || !this.node.open) return;
     const index = run.shown(selection);
-    const heads = [...this.choice.heads].sort((a, b) => String(a).localeCompare(String(b), "en", { numeric: true }));
+    const chosen = headsOf(selection.head);
+    const heads = chosen.length ? chosen : [selection.head];
     const long = index.length > WHOLE;
     const asked = [run.key, selection.layer, heads, selection.kept, long ? selection.query : ""].join(":");
     this.#asked = asked;
-    this.choice.draw(run);
     await this.#latest.run(async (fresh) => {
       this.maps = await fresh(Promise.all(heads.map((head) => headMap(run, { ...selection, head }, index))));
       if (index.length !== this.index.length) this.#isolate(null);
@@ -157,12 +160,12 @@ export class LinesView {
 
   // Choose the lines to be drawn, and say how many they are.
   #choose() {
-    const { index, choice } = this;
-    const [run, share] = [this.#run, choice.share];
+    const { index } = this;
+    const [run, share, pair] = [this.#run, Number(this.share.input.value) / 100, PAIRS[this.pair.value]];
     if (!run || !this.#ready) return;
     const keys = index.map(({ tokens }) => run.segments[tokens[0]]);
     this.#sets = this.maps.map(({ head, rows, values }) => {
-      const found = strongest(values, share, choice.pair, { rows: rows.map((at) => keys[at]), keys });
+      const found = strongest(values, share, pair, { rows: rows.map((at) => keys[at]), keys });
       const query = found.query.map((row) => rows[row]);
       const by = { query: byToken(query, keys.length), key: byToken(found.key, keys.length) };
       return { ...found, head, query, by };
@@ -175,8 +178,12 @@ export class LinesView {
 
   #paint(/** @type {Run} */ run) {
     const { index, selection } = this;
-    if (this.choice.dark !== isDark()) this.choice.draw(run);
     this.#layout(run);
+    const named = this.maps.map(({ head }) => el("b", { style: `color: ${headColor(head)}` }, String(head)));
+    this.heads.replaceChildren(
+      `Layer ${selection.layer}, head `,
+      ...named.flatMap((one, at) => (at ? [", ", one] : one)),
+    );
     const [query, key] = [index.places[selection.query], index.places[selection.key]];
     this.#reveal(`${run.key}:${selection.query}`, query);
     this.plan.scroll = this.scroll.scrollTop;

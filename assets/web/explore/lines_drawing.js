@@ -1,6 +1,6 @@
 // Draws the two columns of tokens and the lines between them, only as far as they are in sight.
 
-import { context2d, css, el, fit, isDark } from "../core/dom.js";
+import { css, el, fit, isDark } from "../core/dom.js";
 import { fitted } from "../core/labels.js";
 import { isolated } from "../core/token_names.js";
 import { eachAt } from "./strongest_lines.js";
@@ -19,19 +19,10 @@ const GAP = 6;
 const TAG = 14; // for the letter of a text
 const SIDES = /** @type {const} */ (["query", "key"]);
 
-const ruler = context2d(el("canvas"));
-
 // A color per head, far from its neighbors'; the mean and the largest of all have the text's own.
 export function headColor(/** @type {Head} */ head) {
   if (typeof head !== "number") return isDark() ? "#e5e7eb" : "#374151";
   return `hsl(${(210 + head * 137.508) % 360} ${isDark() ? "75% 66%" : "72% 34%"})`;
-}
-
-/** A color as red, green and blue, 0 to 255, however it is written. @type {(color: string) => Rgb} */
-export function parts(color) {
-  ruler.fillStyle = color;
-  const at = (/** @type {number} */ start) => parseInt(String(ruler.fillStyle).slice(start, start + 2), 16);
-  return [at(1), at(3), at(5)];
 }
 
 /** `starts` holds the first row of each text of a pair; it is empty for a single text.

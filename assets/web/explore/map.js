@@ -92,8 +92,14 @@ export class AttentionMap extends MapSheet {
   // Fetch what is in sight, once it has been so for `pause`, and what its colors need.
   load(pause = 0) {
     const work = async (/** @type {Fresh} */ fresh) => {
-      if (!this.run || !(await this.parts.load(this.run, fresh))) return;
-      await this.#share(this.run, fresh);
+      const { run, signed } = this;
+      // Why there are no such numbers is told by the answer, too, in whose place the weights come.
+      const refused = (/** @type {unknown} */ fault) => {
+        if (!signed) throw fault;
+        if (!fresh.signal.aborted) this.say(sentenceOf(fault));
+      };
+      if (!run || !(await this.parts.load(run, fresh).catch(refused))) return;
+      await this.#share(run, fresh);
     };
     return this.#latest.run(work, { pause });
   }

@@ -4,6 +4,7 @@ import { bordered } from "../core/border.js";
 import { CHANGE, inkOn, paper, rgbText, shade } from "../core/colors.js";
 import { context2d, el, svg } from "../core/dom.js";
 import { shortened, thin } from "../core/labels.js";
+import { svgCanvas } from "../views/canvas_png.js";
 import { outside, sentence, ticks } from "./legend.js";
 import { isolated } from "../core/token_names.js";
 import { exactCells, paint, scaled, written } from "./map_drawing.js";
@@ -58,15 +59,9 @@ export function paperSvg(map, run, millimeters) {
   return `<?xml version="1.0" encoding="UTF-8"?>\n${new XMLSerializer().serializeToString(root)}\n`;
 }
 
-/** @type {(text: string, millimeters: number) => Promise<Blob>} */
-export async function paperPng(text, millimeters) {
-  const image = new Image();
-  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
-  await image.decode();
-  const canvas = el("canvas");
-  canvas.width = Math.round((millimeters / 25.4) * DPI);
-  canvas.height = Math.round((canvas.width * image.naturalHeight) / image.naturalWidth);
-  context2d(canvas).drawImage(image, 0, 0, canvas.width, canvas.height);
+/** The same for print. @type {(svg: Blob, millimeters: number) => Promise<Blob>} */
+export async function paperPng(svg, millimeters) {
+  const canvas = await svgCanvas(svg, { width: Math.round((millimeters / 25.4) * DPI) });
   /** @type {Blob | null} */ const blob = await new Promise((done) => canvas.toBlob(done, "image/png"));
   if (!blob) throw new Error("This browser could not draw the picture; use the SVG instead.");
   return withDpi(blob, DPI);

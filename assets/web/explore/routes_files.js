@@ -1,8 +1,8 @@
 // How it got there, as files: the drawing as SVG without a style sheet and as PNG, and its numbers as a table.
 
-import { context2d, svg } from "../core/dom.js";
+import { svg } from "../core/dom.js";
 import { ask } from "../core/server.js";
-import { canvasPng } from "../views/canvas_png.js";
+import { canvasPng, svgCanvas } from "../views/canvas_png.js";
 import { saveRow } from "../views/save_row.js";
 import { lines } from "./paper_figure.js";
 
@@ -25,7 +25,11 @@ export function routesSaves(shown) {
     return { blob: await response.blob(), name: `${stemOf(run)}.${kind}` };
   };
   return saveRow("Save how it got there", [
-    ["PNG", "The drawing, in twice its pixels", () => pngOf(drawn(), stemOf(shown().run))],
+    [
+      "PNG",
+      "The drawing, in twice its pixels",
+      async () => canvasPng(await svgCanvas(drawn().blob, { times: SHARP }), stemOf(shown().run)),
+    ],
     ["SVG", "The drawing", drawn],
     ["CSV", "The shares, as a table", () => table("csv")],
     ["npz", "The shares, for numpy", () => table("npz")],
@@ -65,15 +69,4 @@ function above(copy, title) {
   const { color, fontFamily } = getComputedStyle(document.body);
   const style = { "font-size": 14, "font-family": fontFamily, fill: color };
   return words.map((line, at) => svg("text", { x: 0, y: LINE * (at + 0.8) - room, ...style }, line));
-}
-
-/** The same as a PNG. @type {(file: File, stem: string) => Promise<Saved>} */
-async function pngOf({ blob }, stem) {
-  const image = new Image();
-  image.src = URL.createObjectURL(blob);
-  await image.decode().finally(() => URL.revokeObjectURL(image.src));
-  const canvas = document.createElement("canvas");
-  [canvas.width, canvas.height] = [image.width * SHARP, image.height * SHARP];
-  context2d(canvas).drawImage(image, 0, 0, canvas.width, canvas.height);
-  return canvasPng(canvas, stem);
 }

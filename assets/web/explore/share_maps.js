@@ -119,13 +119,13 @@ export class ShareMaps extends Emitter {
   /** @type {(run: Run, view: MapView, rows: Range, keys: Range, most?: number, signal?: AbortSignal) => Promise<Numbers<Alone>>} */
   part(run, view, rows, keys, most = 0, signal = undefined) {
     if (this.#kind === "share") return this.shares(run, view, rows, keys);
-    const asked = `${this.#of(view)}${most ? `&most=${most}` : ""}&${partOf(rows, keys)}`;
+    const asked = `${this.#of(view)}&told=1${most ? `&most=${most}` : ""}&${partOf(rows, keys)}`;
     return run.numbers(`${SAID.effect.path}?${asked}`, signal);
   }
 
   /** What each link brings. @type {(run: Run, view: MapView, rows: Range, keys: Range) => Promise<Numbers<Alone>>} */
   shares(run, view, rows, keys) {
-    return run.numbers(`${SAID.share.path}?${this.#of(view)}&told=true&${partOf(rows, keys)}`);
+    return run.numbers(`${SAID.share.path}?${this.#of(view)}&told=1&${partOf(rows, keys)}`);
   }
 
   #of(/** @type {MapView} */ view) {

@@ -14,6 +14,19 @@ export async function canvasPng(canvas, stem) {
   return blob && { blob, name: `${fileName(stem)}.png` };
 }
 
+/** A drawing as SVG on a canvas of its own: so many pixels wide, or sharper than it is by a factor.
+ * @type {(svg: Blob, size: { width?: number, times?: number }) => Promise<HTMLCanvasElement>} */
+export async function svgCanvas(svg, { width = 0, times = 1 }) {
+  const image = new Image();
+  image.src = URL.createObjectURL(svg);
+  await image.decode().finally(() => URL.revokeObjectURL(image.src));
+  const canvas = document.createElement("canvas");
+  canvas.width = width || image.naturalWidth * times;
+  canvas.height = Math.round((canvas.width * image.naturalHeight) / image.naturalWidth);
+  context2d(canvas).drawImage(image, 0, 0, canvas.width, canvas.height);
+  return canvas;
+}
+
 /** A table's file: its text in lines of cells. @type {(stem: string, lines: (string | number)[][]) => Saved} */
 export function csvFile(stem, lines) {
   const text = lines.map((cells) => `${cells.map(quoted).join(",")}\r\n`).join("");

@@ -98,7 +98,7 @@ def token_effects(
     at: int | None = None,
 ) -> Plain:
     """The effect of hiding each token from all ("attention"), or of masking it ("mask")."""
-    return effects.token_effects(*plain, effects.TokenChoice(measure, how, answer, at), tell)
+    return effects.token_effects(*plain, tell, measure=measure, how=how, answer=answer, at=at)
 
 
 @OF_CHANGES.get("/flips")

@@ -1,7 +1,6 @@
 """Effects of heads and tokens as plain data: of one text, of many, and of twins."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,16 +16,6 @@ from viz_encoder.ui.wire.bytes import finite
 
 MOST_TEXTS = 100
 MOST_CHARACTERS = 2_000  # per text of many
-
-
-@dataclass(frozen=True)
-class TokenChoice:
-    """How tokens are removed, and which answer is watched where; "" and None: default."""
-
-    measure: str = ""
-    how: str = "attention"
-    answer: str = ""
-    at: int | None = None
 
 
 def head_effects(
@@ -53,18 +42,11 @@ def head_effects(
 
 
 def token_effects(
-    encoder: LoadedEncoder, inputs: Inputs, asked: TokenChoice, tell: Progress
+    encoder: LoadedEncoder, inputs: Inputs, tell: Progress, **asked: Any
 ) -> dict[str, Any]:
-    """The effect of taking each token away."""
-    found = tokens(
-        encoder,
-        inputs,
-        how=asked.how,  # type: ignore[arg-type]
-        measure=asked.measure or None,
-        answer=asked.answer or None,
-        at=asked.at,
-        progress=tell,
-    )
+    """The effect of taking each token away; `asked` is as in `tokens`, "" for a default."""
+    given: dict[str, Any] = {name: None if value == "" else value for name, value in asked.items()}
+    found = tokens(encoder, inputs, progress=tell, **given)
     answer, share = found.untouched
     return {
         "sentence": _token_sentence(found),

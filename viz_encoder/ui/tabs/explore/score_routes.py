@@ -1,20 +1,14 @@
 """Routes of a score: what carried it, where heads look, and what changes without them."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 from fastapi import APIRouter, Response
 
 from viz_encoder.arguments import Progress
 from viz_encoder.attribution.link_map import LinkMap
-from viz_encoder.errors import Expired, SelectionError
-from viz_encoder.trace import Trace
 from viz_encoder.trace.map_change import Signed, signed_tile
 from viz_encoder.trace.map_view import MapView
-from viz_encoder.trace.token_selection import shown_tokens
 from viz_encoder.ui.state.attributed import attribution_of
 from viz_encoder.ui.state.store import Entry
 from viz_encoder.ui.tabs.explore.downloads import effect_code, share_code, signed_file
@@ -22,11 +16,10 @@ from viz_encoder.ui.tabs.explore.explained import asked, explained
 from viz_encoder.ui.tabs.explore.removed import MOST_KEYS, removed, removed_row, removed_together
 from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.arguments import MAX_SIDE, Given, Held, Query, Shown, parse_range
-from viz_encoder.ui.wire.bytes import FRESH
 from viz_encoder.ui.wire.concurrency import Places, Plain
-from viz_encoder.ui.wire.errors import ErrorRoute
+from viz_encoder.ui.wire.errors import ToldRoute
 
-OF_A_SCORE = APIRouter(prefix="/attribution", route_class=ErrorRoute)
+OF_A_SCORE = APIRouter(prefix="/attribution", route_class=ToldRoute)
 PLACES = Places(1)
 REMOVING = Places(1)  # effects keep a processor busy: one at a time
 
@@ -34,16 +27,8 @@ REMOVING = Places(1)  # effects keep a processor busy: one at a time
 @OF_A_SCORE.get("")
 @PLACES
 def attribution(entry: Held, given: Given) -> Response:
-    """What carried an answer, a state or the vector; the question is in the query's parameters.
-
-    With told=true, as the page asks for it, why there is no answer is one, too, and not refused.
-    """
-    try:
-        return answers.plain(explained(entry, given))
-    except SelectionError as fault:
-        if given.get("told") != "true" or isinstance(fault, Expired):
-            raise
-        return answers.plain({"message": str(fault)}, FRESH)
+    """What carried an answer, a state or the vector; the question is in the query's parameters."""
+    return answers.plain(explained(entry, given))
 
 
 @OF_A_SCORE.get("/effect")
@@ -67,9 +52,8 @@ def share_map(
 ) -> Response:
     """Each link's share of the score, float32 "query key", over what is shown.
 
-    NaN where there is no such number, with told=true also where the question has no answer. Over
-    512 cells a side, the number of the largest amount of each block; otherwise x-about names the
-    rows that have none.
+    NaN where there is no such number. Over 512 cells a side, the number of the largest amount of
+    each block; otherwise x-about names the rows that have none.
     """
     return _part(_links(entry, given, view), rows, keys)
 
@@ -121,27 +105,5 @@ def _part(signed: Signed, rows: str, keys: str) -> Response:
     return answers.array(tile.values, step=step, about=about)
 
 
-def _links(entry: Entry, given: dict[str, str], view: MapView) -> Signed:
-    try:
-        return LinkMap(attribution_of(entry, asked(given)[0]), view)
-    except SelectionError as fault:
-        if given.get("told") != "true" or isinstance(fault, Expired):
-            raise
-        return _Unanswered(entry.trace, view)
-
-
-@dataclass(frozen=True)
-class _Unanswered:
-    """A map without a number: the answer, asked beside it, says why."""
-
-    trace: Trace
-    view: MapView
-    known = (frozenset[int](), frozenset[int]())
-
-    @property
-    def n_shown(self) -> int:
-        view = self.view
-        return len(shown_tokens(self.trace, hide_special=view.hide_special, words=view.words))
-
-    def blocks(self, queries: np.ndarray, keys: np.ndarray) -> Iterator[Any]:
-        return iter(())
+def _links(entry: Entry, given: dict[str, str], view: MapView) -> LinkMap:
+    return LinkMap(attribution_of(entry, asked(given)[0]), view)
