@@ -251,6 +251,16 @@ def test_a_changed_run_against_the_run_without_the_change(visit, minilm):
     assert page.inner_text(".viz-answer") == said
 
 
+def test_a_text_against_itself_says_that_nothing_differs_beside_its_weights(explore):
+    page = explore(query=3)
+    page.select_option("#viz-explain-against", "other")
+    page.fill("#viz-explain-rival", SENTENCES[0])
+    page.press("#viz-explain-rival", "Enter")
+    page.wait_for_selector(".viz-answer:has-text('nothing made them differ')")
+    page.wait_for_selector(".viz-map h3:text-matches('^Layer ')")
+    assert page.inner_text(".viz-legend-title").startswith("Attention weight")
+
+
 @pytest.mark.slow
 def test_what_is_drawn_is_saved(explore, minilm):
     page = explore(query=3)

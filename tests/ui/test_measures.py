@@ -71,6 +71,9 @@ def test_a_map_of_shares_and_one_row_of_effects(ask, minilm, found):
     np.testing.assert_allclose(shares, found.links(5, 11), atol=1e-5)
     part = numbers(ask("attribution/map", **place, rows="8:12", keys="1:3"))
     np.testing.assert_allclose(part, found.links(5, 11)[8:12, 1:3], atol=1e-5)
+    few = numbers(ask("attribution/effect/map", **place, most=4))
+    strongest = np.argsort(-found.trace.attention(5, 11)[10].numpy())[:4]
+    assert set(np.flatnonzero(~np.isnan(few[10]))) == {*strongest}
     row = numbers(ask("attribution/effect/map", **place))
     assert np.isnan(np.delete(row, 10, axis=0)).all()
     cut = [(5, 11, 10, key) for key in range(len(row))]
@@ -114,6 +117,27 @@ def test_effects_of_a_changed_run_say_what_to_do(client, site, key):
     changed = client.predict(key, ["h0.1"], api_name="/what_if")["run"]["key"]
     answer = httpx.get(f"{site}viz/run/{changed}/attribution/effect", params=QUESTION, timeout=60)
     assert "take the changes back" in json.loads(answer.text.strip().splitlines()[-1])["message"]
+
+
+@pytest.mark.slow
+def test_the_map_of_an_effect_fills_with_the_strongest_links_first(visit):
+    page = visit(kind="text", a=" ".join([SENTENCES[0]] * 5)).page
+    page.wait_for_selector(".viz-how[data-painted]", timeout=60_000)
+    page.click("[data-measure=effect]")
+    measured(page, "effect")
+    held = []
+    page.route("**/attribution/effect/map?**", lambda route: held.append(route))
+    page.click(".viz-share-grid [data-head='2.1']")
+    known = "[...vizTab.map.tiles[0].values].filter((value) => !Number.isNaN(value)).length"
+    page.wait_for_selector(".viz-map h3:text('Effect of each link: layer 2, head 1')")
+    assert page.evaluate(known) == 0
+    for count in (4, 16, 64):
+        while not held:
+            page.wait_for_timeout(20)
+        for route in held:
+            route.continue_()
+        held.clear()
+        page.wait_for_function(f"{known} === {count}", timeout=30_000)
 
 
 def measured(page, measure):

@@ -226,7 +226,9 @@ test("the map shows shares or effects of the question, and weights where the mea
   assert.match(asked[0], /^attribution\/map\?of=state&token=3&query=3&layer=1&head=2.*&told=1&rows=0:4&keys=1:4$/);
   assert.match(maps.file("npz"), /^attribution\/map\/npz\?of=state&token=3&query=3&layer=1&head=2/);
   selection.measure = "effect";
-  assert.deepEqual([maps.shows, maps.ahead], ["effect:of=state&token=3:3", false]);
+  assert.deepEqual([maps.shows, maps.ahead, maps.steps], ["effect:of=state&token=3:3", false, [4, 16, 0]]);
+  run.n = 64; // so few tokens are measured before the click
+  assert.deepEqual([maps.ahead, maps.steps], [true, [0]]);
   assert.match(maps.file("csv"), /^attribution\/effect\/map\/csv\?of=state&token=3&query=3&layer=1/);
   let told = 0;
   maps.on(() => told++);
