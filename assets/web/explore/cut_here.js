@@ -129,6 +129,7 @@ export class CutHere {
     const word = this.word.value.trim();
     if (event.key !== "Enter" || event.isComposing || !word) return;
     event.stopPropagation(); // Ctrl + Enter runs the form
+    event.preventDefault(); // else the key presses the button, too, to which the focus goes back
     this.word.value = "";
     this.#change(replacing(this.#units().keys[0], word));
   }
