@@ -177,7 +177,6 @@ interface ViewDescription {
   controls: ViewControl[];
   look: string; // what to look at first
   measured: string;
-  notMeasured: string;
   source: string;
   missing: string; // why it cannot be drawn of this run
   place: ViewPlace | null;
@@ -224,7 +223,6 @@ interface FigureLayout {
   yaxis?: FigureAxis;
 }
 interface FigureAxis {
-  tickvals?: number[];
   title?: Titled;
   side?: string;
 }

@@ -380,7 +380,7 @@ export const DE = {
     runPicture: "Untrainiert auf dem Bild laufen lassen",
     registers:
       "Vor den Patches stehen [CLS] und die Register: Tokens ohne Pixel, jedes mit einem eigenen Vektor. Beim Training lernt [CLS], zu sammeln, was nach dem Bild gefragt wird; Register geben den Blöcken einen Platz für das, was zu keinem Patch gehört (Darcet et al., 2024).",
-    more: "Mehr zur Auswahl, und Speichern",
+    more: "Mehr zur Auswahl",
     save: "Als Ordner speichern (.zip), für vz.load",
     "large(most)": "Zu groß, um hier zu laufen: höchstens {most} Gewichte.",
     fields: {

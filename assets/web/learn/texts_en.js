@@ -333,7 +333,7 @@ export const EN = {
     runPicture: "Run it untrained on the picture",
     registers:
       "Before the patches come [CLS] and the registers: tokens without pixels, each a vector of its own. Training makes [CLS] gather what is asked about the picture; registers give the blocks a place to keep what belongs to no patch (Darcet et al., 2024).",
-    more: "More to choose, and saving it",
+    more: "More to choose",
     save: "Save it as a folder (.zip), for vz.load",
     "large(most)": "Too large to run here: at most {most} weights.",
     fields: {
