@@ -59,7 +59,8 @@ class Attention(nn.Module):
         n_samples, n_tokens, d_model = x.shape
         split = (n_samples, n_tokens, self.n_heads, -1)
         q, k, v = (part.view(split).transpose(1, 2) for part in self.qkv(x).chunk(3, -1))
-        keep = keep[:, None] if keep is not None and keep.ndim == 3 else keep
+        if isinstance(keep, torch.Tensor) and keep.ndim == 3:
+            keep = keep[:, None]
         mixed = self.attend(q, k, v, keep) if bias is None else self.attend(q, k, v, keep, bias)
         return x + self.out(mixed.transpose(1, 2).reshape(n_samples, n_tokens, d_model))
 

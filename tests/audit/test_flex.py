@@ -7,7 +7,7 @@ from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 import viz_encoder as vz
 from tests.audit.audits import audit, own
 from tests.audit.plants import Stack, causal, padding
-from tests.audit.test_no_wrong_verdict import heads, merged, said
+from tests.audit.test_no_wrong_verdict import said
 from tests.slow import slow
 from viz_encoder.errors import InputError
 
@@ -22,12 +22,13 @@ pytestmark = [
 class Flex(Stack):
     """Two layers of flex_attention, given a BlockMask or a mask_mod."""
 
+    def __init__(self):
+        super().__init__(attend=lambda q, k, v, mask: flex_attention(q, k, v, block_mask=mask))
+
     def forward(self, x, mask):
         if callable(mask):
             mask = create_block_mask(mask, len(x), None, *2 * x.shape[1:2], device="cpu")
-        for layer in self.layers:
-            x = x + layer.out(merged(flex_attention(*heads(x, layer.qkv), block_mask=mask)))
-        return x
+        return super().forward(x, mask)
 
 
 def mod_of(intent):
