@@ -142,7 +142,7 @@ def test_a_painted_mask_of_a_link_is_kept_where_its_scope_is_wrong(masks):
     ).json_value()
     assert said == (
         "The layers and heads in this link are not used: There are no layers 9–12: this model has "
-        "6 layers, 0 to 5. The mask applies to all of them."
+        "6 layers, numbered from 0 to 5. The mask applies to all of them."
     )
     np.testing.assert_array_equal(painted_mask(page), np.tri(15, dtype=bool))
     assert page.input_value("#viz-mask-layers") == ""

@@ -9,10 +9,12 @@ import viz_encoder as vz
 from tests.ui.conftest import until_said
 from tests.ui.test_masks import RAN, TEXT, bits, painted_mask, panels, post, speckled
 from viz_encoder.audit.mask_input.presets import PRESETS
+from viz_encoder.errors import SelectionError
 from viz_encoder.ui.state.models import Models
 from viz_encoder.ui.state.restoring import restore
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.state.store import TraceStore
+from viz_encoder.ui.tabs.masks.requests import typed_scope
 
 SCOPE, WORDS = "3-5:1,4", "layers 3–5, heads 1 and 4"
 HEADS = [(layer, head) for layer in (3, 4, 5) for head in (1, 4)]
@@ -23,6 +25,23 @@ NOTE = f"A custom mask was applied only to {WORDS}. All other heads ran without 
 def trace(minilm, plain):
     mask = torch.from_numpy(speckled(plain.n_tokens))
     return vz.capture(minilm, TEXT, mask=dict.fromkeys(HEADS, mask))
+
+
+@pytest.mark.parametrize(
+    ("layers", "heads", "code"),
+    [
+        *[("", "", ""), ("all", " ", ""), ("0 - 5", "0-11", ""), ("2", "", "2"), ("", "7", ":7")],
+        *[("3–5", "4, 1 and 1,", SCOPE), ("0 1 2;5", "0 , 2-9", "0-2,5:0,2-9")],
+        *[("9-12", "", "no layers 9–12"), ("5-3", "", "5-3 counts down"), ("", ", 0", "of heads")],
+        *[("0,,1", "", "“0,,1” is not a list"), ("x", "", "“x” is"), (",", "", "“,” is")],
+    ],
+)
+def test_a_scope_is_typed_as_people_write_lists(plain, layers, heads, code):
+    try:
+        read = typed_scope(layers, heads, plain).code
+    except SelectionError as fault:
+        read = str(fault)
+    assert read == code or (" " in code and code in read)
 
 
 def test_the_mask_runs_in_its_scope(site, key, plain, trace):
@@ -116,15 +135,16 @@ def test_a_scope_is_typed_run_linked_and_there_again(masks):
     page.select_option("#viz-mask-preset", "causal")
     page.wait_for_function("vizMasks.mask.summary().forbidden === 105")
     page.fill("#viz-mask-layers", "9–12")
-    fault = "There are no layers 9–12: this model has 6 layers, 0 to 5."
-    assert page.inner_text("#viz-mask-scope-fault") == fault
-    assert page.is_disabled("#viz-mask-run")
+    assert page.is_disabled("#viz-mask-run")  # until it is read, too
     assert page.text_content("#viz-mask-code") == ""  # none for another scope than what is typed
+    fault = "There are no layers 9–12: this model has 6 layers, numbered from 0 to 5."
+    page.wait_for_selector(f"#viz-mask-scope-fault:text-is('{fault}')")
+    assert page.is_disabled("#viz-mask-run") and page.text_content("#viz-mask-code") == ""
     page.fill("#viz-mask-layers", "3 – 5")
     page.locator("#viz-mask-heads").press_sequentially("1, 4")
-    assert page.is_hidden("#viz-mask-scope-fault")
     said = f"The mask applies to 6 of 72 heads: {WORDS}. All others run without it."
-    assert page.inner_text(".viz-mask-scope .viz-caption") == said
+    page.wait_for_selector(f".viz-mask-scope .viz-caption:text-is('{said}')")
+    assert page.is_hidden("#viz-mask-scope-fault")
     page.wait_for_selector("[aria-label=Code][data-painted='vz.capture']")
     until_said(page, "#viz-mask-code", "head in")
     disabled = page.eval_on_selector_all(
@@ -148,7 +168,7 @@ def test_a_scope_is_typed_run_linked_and_there_again(masks):
     page.wait_for_function("!new URL(location).searchParams.has('masks.scope')")
     page.reload()
     page.wait_for_selector(RAN, timeout=60_000)
-    assert page.input_value("#viz-mask-heads") == "1, 4"
+    assert page.input_value("#viz-mask-heads") == "1,4"
     np.testing.assert_array_equal(painted_mask(page), causal.numpy())
     assert page.evaluate("vizTab.run.masked") == f"causal, 105 of 225 pairs forbidden, in {WORDS}"
     page.fill("#viz-mask-heads", "")  # another scope than the one that ran

@@ -4,7 +4,6 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { History, listed, Mask } from "../../assets/web/masks/mask_bits.js";
 import { csvOf, npyOf } from "../../assets/web/masks/mask_file.js";
-import { MaskScope } from "../../assets/web/masks/mask_scope.js";
 import { lengthsOf, sizeOf } from "../../assets/web/masks/presets.js";
 import { painted } from "../../assets/web/masks/strokes.js";
 import { sumsOf } from "../../assets/web/views/bit_image.js";
@@ -139,48 +138,6 @@ test("sizes are numbers; what is none is sent as it was typed, for the server to
   assert.deepEqual(lengthsOf(" 5, 7;3\n2 "), [5, 7, 3, 2]);
   assert.deepEqual(lengthsOf("5, x, -2, 1.5"), [5, "x", "-2", "1.5"]);
   assert.deepEqual(lengthsOf(" , "), []);
-});
-
-test("a scope is typed as ranges, and written as a code and in words", () => {
-  const model = { nLayers: 6, nHeads: 12 };
-  const typed = (layers, heads) => MaskScope.typed(layers, heads, model);
-  const scope = typed("3–5", "4, 1 and 1");
-  assert.deepEqual([scope.layers, scope.heads, scope.many, scope.of], [[3, 4, 5], [1, 4], 6, 72]);
-  assert.equal(scope.code, "3-5:1,4");
-  assert.equal(scope.words, "layers 3–5, heads 1 and 4");
-  assert.ok(scope.has(3, 4) && !scope.has(3, 2) && !scope.has(2, 4));
-  assert.deepEqual(scope.written, { layers: "3–5", heads: "1, 4" });
-  for (const [layers, heads] of [
-    ["", ""],
-    ["all", " "],
-    ["0 - 5", "0-11"],
-  ]) {
-    const all = typed(layers, heads);
-    assert.ok(all.whole);
-    assert.deepEqual([all.code, all.words, all.written.layers], ["", "all layers and heads", ""]);
-  }
-  assert.deepEqual([typed("2", "").code, typed("2", "").words], ["2", "layer 2, all heads"]);
-  assert.deepEqual([typed("", "7").code, typed("", "7").words], [":7", "head 7 of all layers"]);
-  for (const code of ["", "3-5:1,4", "2", ":7", "0-2,5:0,2-9"]) assert.equal(MaskScope.from(code, model).code, code);
-});
-
-test("what is no scope is refused in a sentence", () => {
-  const said = (layers, heads) => {
-    try {
-      return MaskScope.typed(layers, heads, { nLayers: 6, nHeads: 1 }).code;
-    } catch (fault) {
-      return fault.message;
-    }
-  };
-  assert.equal(said("9-12", ""), "There are no layers 9–12: this model has 6 layers, 0 to 5");
-  assert.equal(said("4-9", ""), "There are no layers 6–9: this model has 6 layers, 0 to 5");
-  assert.equal(said("6", ""), "There is no layer 6: this model has 6 layers, 0 to 5");
-  assert.equal(said("", "1"), "There is no head 1: this model has 1 head, 0");
-  assert.equal(said("5-3", ""), "5-3 counts down; write 3-5");
-  assert.equal(said("0,,1", ""), "“0,,1” is not a list of layers; write numbers, such as 3-5 or 1, 4");
-  assert.equal(said("", ", 0"), "“, 0” is not a list of heads; write numbers, such as 3-5 or 1, 4");
-  assert.equal(said("x", ""), "“x” is not a list of layers; write numbers, such as 3-5 or 1, 4");
-  assert.equal(said(",", ""), "“,” is not a list of layers; write numbers, such as 3-5 or 1, 4");
 });
 
 test("a mask is one row for all queries where its rows are alike", () => {

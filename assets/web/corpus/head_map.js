@@ -22,7 +22,7 @@ export class HeadMap extends HeadGrid {
   /** `point` is told of the head under the pointer or the focus, and null of none.
    * @param {(place: HeadPlace) => unknown} choose @param {(place: HeadPlace | null) => unknown} point */
   constructor(choose, point) {
-    super("", { kind: "viz-corpus", sizes: [46, 34], parts: ["span", "small"], choose, tell: point });
+    super("", { kind: "viz-corpus", sizes: [46, 34], parts: ["span", "small"], numbered: true, choose, tell: point });
   }
 
   fill(/** @type {Drawn} */ { values, change, title, about, label }) {

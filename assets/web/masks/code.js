@@ -10,8 +10,8 @@ import { code } from "./requests.js";
 
 /** @import { Mask } from "./mask_bits.js" */
 /** @import { Origin } from "./presets.js" */
-/** @import { MaskScope } from "./mask_scope.js" */
-/** @typedef {{ run: Run, mask: Mask, scope: MaskScope, by: Origin | null }} Made `by` names the preset that made the mask; null where it was painted */
+/** @import { Scope } from "./scope_fields.js" */
+/** @typedef {{ run: Run, mask: Mask, scope: Scope, by: Origin | null }} Made `by` names the preset that made the mask; null where it was painted */
 
 const PAUSE = 200; // ms without another mask before the server is asked
 
@@ -55,8 +55,9 @@ export class Code {
     this.made = made;
     const { scope, mask } = made;
     for (const option of this.choice.options)
-      option.disabled = (!scope.whole && option.value !== this.scoped) || (this.byKey.has(option.value) && !mask.byKey);
-    if (this.choice.selectedOptions[0]?.disabled) this.choice.value = scope.whole ? this.#square : this.scoped;
+      option.disabled =
+        (scope.code !== "" && option.value !== this.scoped) || (this.byKey.has(option.value) && !mask.byKey);
+    if (this.choice.selectedOptions[0]?.disabled) this.choice.value = scope.code ? this.scoped : this.#square;
     this.#ask(PAUSE);
   }
 

@@ -8,7 +8,6 @@ import { section } from "../views/headed.js";
 import { maskColors } from "../views/mask_grid.js";
 import { leakTints, MaskPanels } from "../views/mask_panels.js";
 import { listed } from "./mask_bits.js";
-import { MaskScope } from "./mask_scope.js";
 import { panels } from "./requests.js";
 
 /** @import { Maps } from "./requests.js" */
@@ -139,11 +138,11 @@ function faintWords({ allowed, faint }) {
 /** What a map does not show. @type {(found: Found, leaks: number) => string} */
 function factsOf(found, leaks) {
   const { run, result, layer, head, step } = found;
-  const scope = MaskScope.from(result.scope.code, run);
   const every = Array.from({ length: run.nHeads }, (_, at) => at);
   const heads = head === "mean" || head === "max" ? every : headsOf(head);
-  const inside = heads.filter((at) => scope.has(layer, at));
-  if (!inside.length) return `The mask applies only to ${scope.words}; leaks are not checked here.`;
+  const judgedIn = every.filter((at) => result.leak[layer][at] !== null || result.at[layer][at][0] >= 0);
+  const inside = heads.filter((at) => judgedIn.includes(at));
+  if (!inside.length) return `The mask applies only to ${result.scope.words}; leaks are not checked here.`;
   const judged =
     inside.length < heads.length
       ? ` Of these heads, the mask applies to ${inside.join(", ")}; leaks are counted only there.`
@@ -152,7 +151,7 @@ function factsOf(found, leaks) {
   const passed =
     extra || missing
       ? `Layer ${layer} got a different mask from yours: ${count(extra)} more pairs allowed, ${count(missing)} more forbidden.${run.valid.includes(false) ? " Queries that are padding are left out." : ""}`
-      : `Layer ${layer} got your mask, pair by pair${scope.everyHead ? "" : `, in ${scope.heads.length === 1 ? "head" : "heads"} ${scope.heads.join(", ")}`}.`;
+      : `Layer ${layer} got your mask, pair by pair${judgedIn.length === every.length ? "" : `, in ${judgedIn.length === 1 ? "head" : "heads"} ${judgedIn.join(", ")}`}.`;
   const leaking = leaks
     ? `${count(leaks)} leaking ${leaks === 1 ? "cell" : "cells"} in this map.`
     : "No leak in this map.";

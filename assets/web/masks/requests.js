@@ -53,6 +53,9 @@ export const runWith = (run, mask, scope, mistake, signal) =>
 export const code = (run, mask, scope, kind, by) =>
   text(url(run, `snippet?${new URLSearchParams({ kind, scope, made: JSON.stringify(by) })}`), { body: mask.pack() });
 
+/** What is typed of layers and of heads, as the server reads it. @type {(run: Run, layers: string, heads: string) => Promise<MaskResult["scope"]>} */
+export const scopeOf = (run, layers, heads) => json(url(run, `scope?${new URLSearchParams({ layers, heads })}`));
+
 /** Intended, passed, observed and leaking of one map, on n × n cells; and how many pairs are allowed, and how many of
  * these have hardly any weight.
  * @type {(run: Run, layer: number, head: Head, signal: AbortSignal) => Promise<Maps>} */

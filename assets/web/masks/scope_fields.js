@@ -1,15 +1,21 @@
-// Two fields that say in which layers and heads the mask applies; empty is all of them.
+// Two fields that say in which layers and heads the mask applies, as the server reads them; empty is all of them.
 
 import { caption, control, controls, count, el } from "../core/dom.js";
-import { sentenceOf } from "../core/latest.js";
-import { MaskScope } from "./mask_scope.js";
+import { Latest } from "../core/latest.js";
+import { scopeOf } from "./requests.js";
 
-/** @import { Model } from "./mask_scope.js" */
+/** @typedef {MaskResult["scope"]} Scope its code is "" where it is all layers and heads */
+
+/** @type {Scope} */
+const ALL = { code: "", words: "all layers and heads", heads: 0 };
+const READING = "Reading the layers and heads …";
+const PAUSE = 150; // ms without another letter before the server is asked
 
 export class ScopeFields {
-  /** @type {Model} */
-  model = { nLayers: 1, nHeads: 1 };
-  scope = new MaskScope(this.model);
+  /** @type {Run | null} */
+  run = null;
+  scope = ALL;
+  wrong = ""; // why there is no scope in what is typed; "" where there is one
   layers = this.#field("viz-mask-layers", "all layers");
   heads = this.#field("viz-mask-heads", "all heads");
   says = caption();
@@ -21,48 +27,54 @@ export class ScopeFields {
     controls(control("In layers", this.layers), control("heads", this.heads)),
     ...[this.says, this.fault],
   );
+  #asked = new Latest((sentence) => this.#tell(sentence));
 
   /** `changed` is called with another scope, and where what is typed is none. @param {() => unknown} changed */
   constructor(changed) {
     this.changed = changed;
   }
 
-  // Why there is no scope in what is typed; "" where there is one.
-  get wrong() {
-    return this.fault.textContent ?? "";
-  }
-
-  /** The scope to begin with. @type {(model: Model, code: string) => void} */
-  start(model, code) {
-    this.model = model;
-    this.scope = MaskScope.from(code, model);
-    this.node.open ||= !this.scope.whole;
-    const { layers, heads } = this.scope.written;
+  /** The scope to begin with, such as "3-5:1,4"; an Error says why it is none. @type {(run: Run, code: string) => Promise<void>} */
+  async start(run, code) {
+    const [layers = "", heads = ""] = code.split(":");
+    this.#asked.stop();
+    this.scope = code ? await scopeOf(run, layers, heads) : ALL;
+    this.run = run;
+    this.node.open ||= Boolean(code);
     Object.assign(this.layers, { value: layers });
     Object.assign(this.heads, { value: heads });
-    this.#tell("");
+    this.#say("");
   }
 
   #typed() {
-    const { scope, wrong } = this;
-    try {
-      this.scope = MaskScope.typed(this.layers.value, this.heads.value, this.model);
-      this.#tell("");
-    } catch (fault) {
-      this.#tell(`${sentenceOf(fault)}.`);
-    }
-    if (this.scope.code !== scope.code || this.wrong !== wrong) this.changed();
+    const [{ run }, layers, heads] = [this, this.layers.value, this.heads.value];
+    if (!run) return;
+    this.wrong ||= READING;
+    this.changed();
+    return this.#asked.run(
+      async (fresh) => {
+        this.scope = await fresh(scopeOf(run, layers, heads));
+        this.#tell("");
+      },
+      { pause: PAUSE },
+    );
   }
 
   #tell(/** @type {string} */ wrong) {
-    const { scope } = this;
-    this.fault.textContent = wrong;
+    this.#say(wrong);
+    this.changed();
+  }
+
+  #say(/** @type {string} */ wrong) {
+    const { code, heads, words } = this.scope;
+    this.wrong = this.fault.textContent = wrong;
     this.fault.hidden = !wrong;
     for (const field of [this.layers, this.heads]) field.setAttribute("aria-invalid", String(Boolean(wrong)));
     this.says.hidden = Boolean(wrong); // the scope of before is not what is typed
-    this.says.textContent = scope.whole
-      ? "The mask applies to all layers and heads."
-      : `The mask applies to ${count(scope.many)} of ${count(scope.of)} heads: ${scope.words}. All others run without it.`;
+    const of = count((this.run?.nLayers ?? 0) * (this.run?.nHeads ?? 0));
+    this.says.textContent = code
+      ? `The mask applies to ${count(heads)} of ${of} heads: ${words}. All others run without it.`
+      : "The mask applies to all layers and heads.";
   }
 
   #field(/** @type {string} */ id, /** @type {string} */ placeholder) {

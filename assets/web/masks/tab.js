@@ -168,10 +168,10 @@ class MasksTab extends TabShell {
     this.presets.show(home, offer);
     this.passed.show(home, offer);
     this.passed.shown = plain;
+    await fresh(this.scope.start(plain, offer.scope));
     this.ready = true;
     this.#ran = mask;
     this.#ranIn = offer.scope;
-    this.scope.start(plain, offer.scope);
     this.painter.start(mask, offer.painted);
     if (offer.plain) await fresh(this.result.fetch(run, mask));
     this.opens = !offer.plain && !offer.missing && !offer.alone && !run.changed && run.n <= SHORT && this.presets.pads;
@@ -187,8 +187,8 @@ class MasksTab extends TabShell {
       const presets = this.presets.presets.map(({ name }) => name);
       const run = pad ? await padded(plain, pad) : plain;
       const { mask, by } = await maskFrom(code, run, presets);
+      const wrong = await this.#restoreScope(run, scope);
       if (this.mask !== begun) return; // another was chosen meanwhile
-      const wrong = this.#restoreScope(run, scope);
       this.#made(mask, by, run);
       this.#changed(this.mask);
       this.#linkFault = wrong;
@@ -202,13 +202,13 @@ class MasksTab extends TabShell {
   }
 
   // Why the layers and heads of a link are none; the mask is there even so. "" where they are.
-  #restoreScope(/** @type {Run} */ run, /** @type {string} */ scope) {
+  async #restoreScope(/** @type {Run} */ run, /** @type {string} */ scope) {
     try {
-      this.scope.start(run, scope);
+      await this.scope.start(run, scope);
       return "";
     } catch (fault) {
-      this.scope.start(run, "");
-      return `The layers and heads in this link are not used: ${sentenceOf(fault)}. The mask applies to all of them.`;
+      await this.scope.start(run, "");
+      return `The layers and heads in this link are not used: ${sentenceOf(fault)} The mask applies to all of them.`;
     }
   }
 

@@ -63,14 +63,13 @@ def result_of(runner: Runner, key: str) -> dict[str, Any]:
     masked = masked_of(entry)
     plain_key = runner.rerun(key, PURPOSE, mask=None)
     plain = runner.store.get(plain_key)
-    scope = masked.scope
-    leaks = mask_leaks(entry.trace, masked.intent, scope.where)
+    leaks = mask_leaks(entry.trace, masked.intent, masked.scope.where)
     effect = mask_effect(entry.trace, plain.trace)
     return {
         "run": runner.again(key),
         "plain": plain_key,
         "mistake": str(masked.mistake),
-        "scope": {"code": scope.code, "words": scope.words, "heads": len(scope.places)},
+        "scope": scope_plain(masked.scope),
         "sentence": sentence(entry, masked, leaks),
         "alone": alone_sentence(runner, key),
         "forbidden": int((~masked.intent).sum()),
@@ -87,6 +86,11 @@ def result_of(runner: Runner, key: str) -> dict[str, Any]:
             for method, (cosine, apart) in effect.pooled.items()
         },
     }
+
+
+def scope_plain(scope: MaskScope) -> dict[str, Any]:
+    """A scope by its code, in words, and how many heads it has."""
+    return {"code": scope.code, "words": scope.words, "heads": len(scope.places)}
 
 
 def alone_sentence(runner: Runner, key: str) -> str:

@@ -1,5 +1,6 @@
 """Masks on their way in and out: packed bits, presets, files; every size is checked before use."""
 
+import re
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,6 +19,7 @@ from viz_encoder.audit.mask_input.presets import MAX_TOKENS, PRESETS, PairMask, 
 from viz_encoder.audit.mask_input.recognized import named
 from viz_encoder.errors import InputError, SelectionError, TooLong
 from viz_encoder.inputs.text import TextReader
+from viz_encoder.trace import Trace
 from viz_encoder.trace.mask_scope import MaskScope
 from viz_encoder.ui.state.padding import side_of
 from viz_encoder.ui.state.painted_mask import Mistake
@@ -144,6 +146,24 @@ def _sizes(given: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(sizes, Mapping):
         raise InputError("Give the sizes of a preset by name.")
     return dict(sizes)
+
+
+def typed_scope(layers: str, heads: str, trace: Trace) -> MaskScope:
+    """The layers and heads of two fields, as people type lists: "3 – 5", "1, 4 and 7" or "all"."""
+    code = f"{_code_of(layers, 'layers')}:{_code_of(heads, 'heads')}"
+    return MaskScope.parsed(code, trace.n_layers, trace.n_heads)
+
+
+def _code_of(typed: str, what: str) -> str:
+    written = re.sub(r"\s*[-–—−]\s*", "-", typed.strip().lower())
+    if written in ("", "all"):
+        return ""
+    written = re.sub(r"\s*(?:[,;]|\band\b|\s)\s*", ",", written)
+    if not re.fullmatch(r"(?a:\d{1,4}(-\d{1,4})?,)+", f"{written.removesuffix(',')},"):
+        raise SelectionError(
+            f"“{shortened(typed)}” is not a list of {what}; write numbers, such as 3-5 or 1, 4."
+        )
+    return written.removesuffix(",")
 
 
 def file_bytes(n_tokens: int) -> int:

@@ -20,6 +20,7 @@ from viz_encoder.ui.tabs.masks.masked_runs import (
     masked_of,
     result_of,
     run_masked,
+    scope_plain,
 )
 from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.arguments import Held, Layer, Runs, parse_head
@@ -73,6 +74,12 @@ def offered(run: str, entry: Held, runs: Runs) -> Response:
 def intent(entry: Held) -> Response:
     """The mask that was meant with a run, as bits."""
     return _bits(masked_of(entry).intent)
+
+
+@ROUTER.get("/scope")
+def scope(entry: Held, layers: str = "", heads: str = "") -> Response:
+    """The layers and heads that were typed, such as "3–5" and "1, 4"."""
+    return answers.plain(scope_plain(requests.typed_scope(layers, heads, entry.trace)))
 
 
 @ROUTER.post("/preset")
