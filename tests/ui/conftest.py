@@ -22,6 +22,7 @@ from viz_encoder.ui.serve import Server, ServerSettings, listen, make_app
 from viz_encoder.ui.wire.static import address, joined
 
 UPLOAD_WARNING = "Method not implemented."  # what Gradio's own upload says
+DRIVER = "GL Driver Message (OpenGL, Performance"  # of a browser that draws WebGL without a GPU
 ABORTED = "net::ERR_ABORTED"  # what a page asked for when it was closed or reloaded
 # What Gradio's client says of its own streams when the page they belong to is closed or reloaded.
 STREAM_CLOSED = re.compile(
@@ -307,4 +308,5 @@ def listen_for_errors(page: Page, report: Callable[[str], None]) -> None:
 
 def matters(message: ConsoleMessage) -> bool:
     expected = message.text == UPLOAD_WARNING or STREAM_CLOSED.search(message.text)
+    expected = expected or DRIVER in message.text
     return message.type in ("error", "warning") and not expected

@@ -27,7 +27,7 @@ DRAWN = {
 }
 UNFOLDED = {
     "Explore": ".viz-atlas[data-painted]",
-    "Vectors": "#viz-hidden-change[data-painted]",
+    "Vectors": ".viz-hidden-more .viz-figure[data-painted*=projection]",
 }
 # What is there now, so that it cannot grow: the page's height by its width.
 HEIGHTS = {

@@ -11,7 +11,6 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from gradio_client import Client
 from gradio_client.exceptions import AppError
-from sklearn.decomposition import PCA
 from sklearn.metrics.pairwise import cosine_similarity
 
 import viz_encoder as vz
@@ -19,7 +18,6 @@ from tests.ui.conftest import until_said
 from tests.ui.reruns import put
 from tests.ui.texts import MASKED, SENTENCES
 from viz_encoder.analyses.nearest_tokens import nearest_tokens
-from viz_encoder.analyses.predictions import logit_lens
 from viz_encoder.analyses.projection import projection
 from viz_encoder.analyses.residual_change import hidden_change, residual_change
 from viz_encoder.analyses.token_similarity import over_smoothing, token_similarity
@@ -30,7 +28,6 @@ from viz_encoder.ui.state.store import TraceStore
 from viz_encoder.ui.tabs.vectors.states import around
 
 SENTENCE = SENTENCES[0]
-PANELS = ("similarity", "change", "pca", "logit_lens")
 
 
 @pytest.fixture(scope="module")
@@ -96,26 +93,13 @@ def close(got, expected) -> None:
     assert np.nanmax(np.abs(got - expected)) <= 2e-5 * np.nanmax(np.abs(expected))
 
 
-def drawn(found) -> np.ndarray:
-    """What the page draws lines from: the states' lengths, and how blocks turn and move them."""
-    none = np.full((1, len(found.tokens)), np.nan)  # no block comes before the embeddings
-    moved = (np.concatenate([none, each]) for each in (found.cosines, found.changes))
-    return np.stack([found.norms, *moved])
-
-
 @pytest.mark.parametrize("hide", [True, False])
-def test_routes_give_what_the_analyses_find(client, trace, minilm, hide):
+def test_routes_give_what_the_analyses_find(client, trace, hide):
     def route(path):
         return array(client("text", f"{path}{'&' if '?' in path else '?'}hide_special={hide}"))
 
     only = {"hide_special": hide}
     close(route("token_similarity?layer=4"), token_similarity(trace, 4, **only).cosines)
-    close(route("hidden_change"), drawn(hidden_change(trace, **only)))
-    parts = residual_change(minilm, trace, **only)
-    lengths = parts.attention, parts.feed_forward
-    shares = parts.attention_shares, parts.feed_forward_shares
-    close(route("residual_change"), np.stack([*lengths, *shares]))
-    close(route("projection?center=each layer"), projection(trace, center="each layer", **only))
     lines = client("text", f"over_smoothing?hide_special={hide}").json()
     found = over_smoothing(trace, **only)
     close(lines["cosine"], found.cosine)
@@ -124,7 +108,6 @@ def test_routes_give_what_the_analyses_find(client, trace, minilm, hide):
 
 def test_a_long_document_is_answered(client, long_run):
     trace = long_run[0]
-    assert array(client("long", "projection")).shape == (7, 2048, 2)
     blocks = client("long", "token_similarity?layer=3")
     close(array(blocks), token_similarity(trace, 3, size=512).cosines)
     assert json.loads(unquote(blocks.headers["x-about"]))["edges"][:2] == [0, 4]
@@ -176,12 +159,6 @@ def test_what_is_not_there_is_said(client, path, said):
     assert said in answer.json()["message"]
 
 
-def lens_of(encoder, trace, layer: int, token: int) -> tuple[str, float]:
-    """The likeliest word after some blocks, and how likely it is."""
-    found = logit_lens(encoder, trace, tokens=[token])
-    return found.labels[layer][0][0], float(found.shares[layer][0][0])
-
-
 def test_the_lens_reads_a_window_of_a_long_text(client, masked, minilm):
     found = client("masked", "logit_lens?token=2").json()
     assert found["tokens"] == list(range(masked.n_tokens))
@@ -191,7 +168,7 @@ def test_the_lens_reads_a_window_of_a_long_text(client, masked, minilm):
         assert around(text, token) == list(range(first, first + 32))
 
 
-def test_the_endpoint_names_every_field(site, trace):
+def test_the_endpoint_names_every_field(site, trace, minilm):
     client = Client(site, verbose=False)
     key = client.predict(SENTENCE, api_name="/run_text")["key"]
 
@@ -201,6 +178,8 @@ def test_the_endpoint_names_every_field(site, trace):
     close(ask("token_similarity", 3)["cosines"], token_similarity(trace, 3).cosines)
     shown = hidden_change(trace, hide_special=True).norms
     close(ask("hidden_change", hide_special=True)["norms"], shown)
+    close(ask("residual_change")["attention"], residual_change(minilm, trace).attention)
+    close(ask("projection")["points"], projection(trace).points)
     expected, found = nearest_tokens(trace, 4, 2, n=10), ask("nearest_tokens", 2, 4)
     assert found["neighbors"] == expected.neighbors.tolist()
     assert found["token_names"] == [trace.tokens[at] for at in expected.neighbors]
@@ -212,10 +191,9 @@ def test_the_endpoint_names_every_field(site, trace):
 def shown(visit):
     """Open the page on the tab and wait until the panels of a run are drawn."""
 
-    def open_tab(*names: str, **query):
+    def open_tab(**query):
         opened = visit(tab="vectors", **query)
-        for name in names or PANELS[:-1]:
-            opened.page.wait_for_selector(f"#viz-hidden-{name}[data-painted]", timeout=60_000)
+        opened.page.wait_for_selector("#viz-hidden-similarity[data-painted]", timeout=60_000)
         return opened
 
     return open_tab
@@ -227,16 +205,15 @@ def until(opened, where: str, text: str) -> None:
 
 def slide(opened, layer: int) -> None:
     opened.page.locator(".viz-hidden .viz-slider").fill(str(layer))
-    for name in ("similarity", "pca"):
-        opened.page.wait_for_function(
-            "([name, at]) => document.querySelector(`#viz-hidden-${name}`).dataset.painted"
-            ".split(':').includes(at)",
-            arg=[name, str(layer)],
-            timeout=15_000,
-        )
+    opened.page.wait_for_function(
+        "at => document.querySelector('#viz-hidden-similarity').dataset.painted"
+        ".split(':').includes(at)",
+        arg=str(layer),
+        timeout=15_000,
+    )
 
 
-def test_panels_say_what_numpy_finds_and_mark_the_hovered_token(shown, trace):
+def test_the_tab_says_what_numpy_finds_and_marks_the_hovered_token(shown, trace):
     opened = shown(query=8)
     page, hidden = opened.page, states(trace)
     slide(opened, 5)
@@ -250,24 +227,14 @@ def test_panels_say_what_numpy_finds_and_mark_the_hovered_token(shown, trace):
     words = f"3 “{trace.tokens[3]}” and 10 “{trace.tokens[10]}”: cosine {cosines[5][3, 10]:.4f}"
     until(opened, "#viz-hidden-similarity .viz-hidden-told", words)
     check_marked(opened, 3)
-    fitted = PCA(2).fit(hidden.reshape(-1, hidden.shape[-1]))
-    first, second = (f"{100 * share:.1f}%" for share in fitted.explained_variance_ratio_)
-    label = page.get_attribute(".viz-hidden-pca", "aria-label")
-    assert f"Component 1: {first} of the variance; Component 2: {second}" in label
-    page.locator(".viz-hidden-pca").scroll_into_view_if_needed()
-    page.mouse.move(*page.evaluate("vizHidden.pca.box(11, 5)"))
-    until(opened, "#viz-hidden-pca .viz-hidden-told", f"11 “{trace.tokens[11]}” after 5 blocks")
-    check_marked(opened, 11)
     check_nearest(opened, trace, cosines[5][8].copy(), 8)
-    check_lines(opened, trace, hidden)
 
 
 def check_marked(opened, token: int) -> None:
-    """In the chips, the matrix, the PCA and, where it is among them, the nearest tokens."""
+    """In the chips, the matrix and, where it is among them, the nearest tokens."""
     pointed = "#viz-vectors .viz-word.viz-pointed"
     assert opened.page.get_attribute(pointed, "data-token") == str(token)
-    held = "[vizHidden.similarity.matrix.hovered, vizHidden.pca.hovered]"
-    assert opened.page.evaluate(held) == [token, token]
+    assert opened.page.evaluate("vizHidden.similarity.matrix.hovered") == token
     near = f".viz-hidden-neighbor[data-token='{token}']"
     if opened.page.locator(near).count():
         assert "viz-pointed" in opened.page.get_attribute(near, "class")
@@ -290,42 +257,38 @@ def check_nearest(opened, trace, cosines: np.ndarray, token: int) -> None:
     )
 
 
-def check_lines(opened, trace, hidden: np.ndarray) -> None:
-    """The values beside the lines, at the marked layer, of the token that was chosen last."""
-    chosen = opened.page.evaluate("vizTab.selection.query")
-    until(opened, "#viz-hidden-change .viz-hidden-legend", f"{chosen} “")
-    norms = np.linalg.norm(hidden, axis=-1)[5]
-    said = opened.page.locator("#viz-hidden-change .viz-hidden-legend strong").all_text_contents()
-    found = [float(each) for each in said]
-    assert found[:2] == pytest.approx([np.median(norms), norms[chosen]], rel=5e-4)
-    before = np.linalg.norm(hidden[4], axis=-1)
-    moved = np.linalg.norm(hidden[5] - hidden[4], axis=-1) / before
-    assert found[-2:] == pytest.approx([np.median(moved), moved[chosen]], rel=5e-4)
-
-
-def test_the_head_is_read_off_every_layer(shown, masked, grammar):
-    opened = shown(*PANELS, kind="text", model="grammar", a=MASKED[0], query=6)
-    page = opened.page
-    for layer in range(masked.n_layers + 1):
-        label, share = lens_of(grammar, masked, layer, 6)
-        cell = page.locator(f".viz-hidden-logit-lens td[data-layer='{layer}'][data-place='6']")
-        assert cell.locator("bdi").inner_text() == label
-        assert cell.locator("small").inner_text() == f"{share:.2f}"
-    cell.hover()
-    label, share = lens_of(grammar, masked, masked.n_layers, 6)
-    until(
-        opened,
-        "#viz-hidden-logit_lens .viz-hidden-told",
-        f"“[MASK]”, after 4 blocks: “{label}” {share:.4f}",
+def figures(page, **shared: object) -> list[str]:
+    """The views that are drawn below, once each that takes them has these options."""
+    page.wait_for_function(
+        """shared => {
+          const all = [...document.querySelectorAll(".viz-hidden-more .viz-figure")];
+          const asked = ({ dataset }) => new URLSearchParams(dataset.painted?.split("?")[1]);
+          const has = (one, [name, value]) => [value, null].includes(one.get(name));
+          const are = (one) => one.size && Object.entries(shared).every((each) => has(one, each));
+          return all.length && all.map(asked).every(are);
+        }""",
+        arg={name: str(value) for name, value in shared.items()},
+        timeout=60_000,
     )
-    check_marked(opened, 6)
-    assert "trained on the last row only" in page.inner_text("#viz-hidden-logit_lens")
-    page.click(".viz-hidden-logit-lens tbody th[data-layer='2']")
-    until(opened, ".viz-hidden-where", "After 2 of 4 blocks")
+    painted = page.eval_on_selector_all(
+        ".viz-hidden-more .viz-figure", "all => all.map((one) => one.dataset.painted)"
+    )
+    return [name.split(":")[1].split("?")[0] for name in painted]
+
+
+def test_figures_of_the_package_follow_the_tab_and_what_it_shows_is_saved(shown, masked):
+    opened = shown(kind="text", model="grammar", a=MASKED[0], query=6)
+    page = opened.page
+    drawn = figures(page, hide_special="no", token=6)
+    assert drawn == ["residual_change", "over_smoothing", "projection", "logit_lens"]
+    assert page.inner_text(".viz-hidden-more summary >> text=More").endswith(", logit lens")
+    page.locator(".viz-hidden-chart").click(position={"x": 200, "y": 50})
+    page.wait_for_selector(".viz-hidden-where:text-is('After 2 of 4 blocks')")
     page.uncheck("#viz-hidden-special")
     kept = cosine_similarity(states(masked, special=False)[2])
     mean = kept[~np.eye(len(kept), dtype=bool)].mean()
     until(opened, ".viz-hidden .viz-lead", f"{mean:.2f} after 2 blocks")
+    figures(page, hide_special="yes")
     drawn = "**/figure/token_similarity?*hide_special=yes*"
     with page.expect_request(drawn), page.expect_download() as taken:
         page.locator("#viz-hidden-similarity").get_by_role("button", name="PNG").click()

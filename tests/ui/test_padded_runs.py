@@ -1,7 +1,6 @@
 """Padding presets run a batch with real [PAD]: what runs and leaks, and what links and code say."""
 
 import base64
-import json
 
 import httpx
 import numpy as np
@@ -122,22 +121,6 @@ def test_pictures_have_no_padding(site, client):
     assert not any(each["pads"] for each in told["presets"])
     answer = post(site, picture, "padded?code=end:2")
     assert answer.status_code == 422 and "Only texts are padded" in answer.json()["message"]
-
-
-def test_the_code_pads_as_the_run_did(site, key):
-    side = "start"
-    run = post(site, key, f"padded?code={side}:2").json()
-    name = {"end": "padding-right", "start": "padding-left"}[side]
-    mask = PRESETS[name].mask(17).numpy()
-    made = post(site, run["key"], "run", bits(mask)).json()["run"]["key"]
-    given = json.dumps({"name": name, "sizes": {"padding": 2}})
-    code = post(site, run["key"], f"snippet?kind=vz.capture&made={given}", bits(mask)).text
-    left: dict = {}
-    exec(compile(code, "snippet", "exec"), left)
-    assert len(left["trace"].tokens) == 17
-    np.testing.assert_allclose(
-        left["trace"].attention(5, 6).numpy(), panels(site, made, 5, 6)[2], atol=1e-6
-    )
 
 
 def test_a_link_brings_padding_back():

@@ -72,8 +72,13 @@ def test_faults_are_sentences(site, client, key):
     assert "There is no layer 7" in ask(site, f"run/{key}/pooled?layer=7", 404)["message"]
     assert "has expired" in ask(site, "run/nothing/pooled", 410)["message"]
     assert "has expired" in ask(site, f"run/{key}/pooled?learned=x", 404)["message"]
-    with pytest.raises(AppError, match="do not fit"):
-        client.predict(key, 5000, api_name="/padding_drift")
+    for padding, says in (
+        (5000, "do not fit"),
+        ("x", "a whole number of at least 1"),
+        (0, "at least 1"),
+    ):
+        with pytest.raises(AppError, match=says):
+            client.predict(key, padding, api_name="/padding_drift")
 
 
 @pytest.fixture

@@ -19,7 +19,6 @@ from viz_encoder.analyses.collection import Separation
 from viz_encoder.bundled import asset
 from viz_encoder.errors import InputError, SelectionError, TooLong, TraceError
 from viz_encoder.ui.serve import ServerSettings
-from viz_encoder.ui.state.expiring_store import GRACE_SECONDS
 from viz_encoder.ui.state.limits import LOCAL, PUBLIC
 from viz_encoder.ui.state.models import Models
 from viz_encoder.ui.state.runner import Runner
@@ -133,6 +132,8 @@ def test_what_cannot_be_read_is_said(client):
     ):
         with pytest.raises(InputError, match=part):
             given_items(lines, files)
+    assert given_name(["/tmp/x/reviews.csv"]) == "reviews.csv"
+    assert given_name(["a_1.png", "b_1.png"]) == "Uploaded pictures"
     named = [item.label for item in given_items("", ["cat_1.png", "dog_1.png"])]
     assert named == ["cat", "dog"]
     assert not any(item.label for item in given_items("", ["img_1.png", "img_2.png"]))
@@ -186,15 +187,6 @@ def test_stop_works_within_one_batch_and_keeps_nothing(runner):
         compare(runner, items, MODEL, report=report)
     assert sum("items" in words for words in said) == 1
     assert not runner.sets.compared._entries
-
-
-def test_sets_go_with_their_page(runner):
-    key = compare(runner, given_items(MIXED), MODEL, owner="page")["key"]
-    later = runner.sets.compared._clock() + GRACE_SECONDS + 1
-    runner.sets.release("page")
-    runner.sets.compared._clock = lambda: later
-    with pytest.raises(SelectionError, match="press Compare"):
-        runner.sets.compared.get(key)
 
 
 def test_the_learned_weights_are_the_softmax_of_the_query(runner):
@@ -352,12 +344,6 @@ def test_a_result_names_its_set_and_shows_the_chosen_row(visit):
     assert place["above"] >= -1 and place["below"] >= -1
 
 
-def test_a_set_is_called_by_its_file_or_by_where_it_is_from(topics):
-    assert topics["set"] == "Typed texts"
-    assert given_name(["/tmp/x/reviews.csv"]) == "reviews.csv"
-    assert given_name(["a_1.png", "b_1.png"]) == "Uploaded pictures"
-
-
 def test_a_file_is_compared_at_once_and_its_texts_fill_the_box_of_all_tabs(tab, tmp_path):
     page, file = tab, tmp_path / "mine.csv"
     file.write_text("text,label\na cat,pet\na dog,pet\nthe moon,sky\n", "utf-8")
@@ -390,10 +376,3 @@ def test_a_set_that_nothing_tells_apart_is_said_so(client):
     assert one["answer"].startswith("No pooling can be compared")
     alike = answer([Separation("mean", 6, 0.0, *[0.5] * 4)])
     assert alike.startswith("No pooling tells these labels apart")
-
-
-@pytest.mark.parametrize("padding", ["x", 0])
-def test_padding_is_a_whole_number(client, padding):
-    key = client.predict("The bank approved the loan", api_name="/run_text")["key"]
-    with pytest.raises(AppError, match="a whole number of at least 1"):
-        client.predict(key, padding, api_name="/padding_drift")

@@ -32,29 +32,26 @@ def test_the_head_of_the_logit_lens_is_in_the_link(visit, client, folder):
     name = client.predict(str(folder), api_name="/open_model")["name"]
     opened: Opened = visit(kind="text", a=TEXT, model=name, tab="vectors", query=6)
     page = opened.page
-    lens = "#viz-hidden-logit_lens"
-    page.wait_for_selector(f"{lens}[data-painted*=':masked:']", timeout=60_000)
-    tasks = page.locator("#viz-hidden-task option").evaluate_all("all => all.map(o => o.value)")
+    lens, chosen = ".viz-hidden-more .viz-figure[data-painted*='task={}']", "[data-control=task]"
+    page.wait_for_selector(lens.format("masked"), timeout=60_000)
+    tasks = page.locator(f"{chosen} option").evaluate_all("all => all.map(o => o.value)")
     assert tasks == ["masked", "tokens"] and "hidden.task" not in page.url
-    page.select_option("#viz-hidden-task", "tokens")
-    page.wait_for_selector(f"{lens}[data-painted*=':tokens:']")
+    page.select_option(chosen, "tokens")
+    page.wait_for_selector(lens.format("tokens"))
     page.wait_for_url("**hidden.task=tokens*")
     page.reload()
-    page.wait_for_selector(f"{lens}[data-painted*=':tokens:']", timeout=60_000)
-    assert page.input_value("#viz-hidden-task") == "tokens"
+    page.wait_for_selector(lens.format("tokens"), timeout=60_000)
+    assert page.input_value(chosen) == "tokens"
     encoder = vz.load(folder, device="cpu")
     trace = vz.capture(encoder, TEXT)
-    shares = []
     out = encoder.model.heads["tokens"].out
+    (drawn, *_) = vz.figures.logit_lens(encoder, trace, task="tokens").data
     for layer in range(trace.n_layers + 1):
         with torch.inference_mode():
             scores = out(encoder.model.final_norm(trace.hidden(layer)[6])).double().numpy()
-        shares.append(np.exp(scores) / np.exp(scores).sum())
-    labels = [("noun", "verb", "other")[int(each.argmax())] for each in shares]
-    for layer, label in enumerate(labels):
-        cell = page.locator(f".viz-hidden-logit-lens td[data-layer='{layer}'][data-place='6']")
-        assert cell.locator("bdi").inner_text() == label
-        assert cell.locator("small").inner_text() == f"{shares[layer].max():.2f}"
-    page.select_option("#viz-hidden-task", "masked")
-    page.wait_for_selector(f"{lens}[data-painted*=':masked:']")
+        shares = np.exp(scores) / np.exp(scores).sum()
+        assert drawn.text[layer][6] == ("noun", "verb", "other")[int(shares.argmax())]
+        assert drawn.z[layer][6] == pytest.approx(shares.max(), abs=2e-5)
+    page.select_option(chosen, "masked")
+    page.wait_for_selector(lens.format("masked"))
     page.wait_for_function("!new URL(location).searchParams.has('hidden.task')")

@@ -1,9 +1,8 @@
-// The Hidden states tab's scales, words, medians and blocks of tokens.
+// The Vectors tab's scales, words and blocks of tokens.
 
 import "./address.js";
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { median } from "../../assets/web/vectors/residual_change.js";
 import { layerNear, layerPlace, PlaneScale, roundEnds, ticks } from "../../assets/web/views/scales.js";
 import { blockOf, sentence } from "../../assets/web/vectors/similarity_matrix.js";
 import { afterBlocks } from "../../assets/web/core/states.js";
@@ -66,26 +65,17 @@ test("a plane is as long along both axes, its points in the middle of 94 % of th
   near([...apart.low, ...apart.high], [2 - 2 / 0.94, -1.5 - 1.5 / 0.94, 2 + 2 / 0.94, -1.5 + 1.5 / 0.94]);
 });
 
-test("of points in reach a favored one is meant before a nearer one", () => {
+test("of points in reach the nearest is meant", () => {
   const scale = new PlaneScale([0, 0, 1, 0, 2, 0], { left: 0, right: 100, top: 0, bottom: 100 });
   const [[x, y], [apart]] = [scale.place(1), scale.place(2)];
-  const nearest = (at, favored, reach = 60) => scale.nearest(at, y, reach, (point) => point === favored);
-  assert.equal(nearest(x + 1, -1), 1);
-  assert.equal(nearest(x + 1, 2), 2);
-  assert.equal(nearest(x + 1, 2, 5), 1);
-  assert.equal(nearest((x + apart) / 2, -1, 5), -1);
+  assert.equal(scale.nearest(x + 1, y, 60), 1);
+  assert.equal(scale.nearest((x + apart) / 2, y, 5), -1);
 });
 
 test("numbers have four digits, and powers of ten where they are very large or small", () => {
   const said = [0, -0.5, 12.3456, 123456, 0.00001234, -1e5, null, NaN].map(digits);
   assert.deepEqual(said, ["0", "-0.5", "12.35", "1.23e+5", "1.23e-5", "-1.00e+5", "not defined", "not defined"]);
   assert.deepEqual([0, 1, 2].map(afterBlocks), ["in the embeddings", "after 1 block", "after 2 blocks"]);
-});
-
-test("the median is of the values that are defined", () => {
-  assert.equal(median(Float32Array.of(10, 9, 100)), 10);
-  assert.equal(median(Float32Array.of(4, NaN, 1, 2, 100)), 3);
-  assert.ok(Number.isNaN(median(Float32Array.of(NaN))) && Number.isNaN(median(new Float32Array())));
 });
 
 test("a token is in the block that its place among the kept tokens is in", () => {

@@ -43,7 +43,11 @@ CAPTION = (
     look="Look for the first row where the final answer appears, and whether it stays.",
 )
 def logit_lens(
-    encoder: LoadedEncoder, trace: Trace, *, show: ShowAnswer = "most likely label"
+    encoder: LoadedEncoder,
+    trace: Trace,
+    *,
+    show: ShowAnswer = "most likely label",
+    task: str = "",
 ) -> go.Figure:
     """Probability of the most likely label, or of the model's answer, in every layer.
 
@@ -54,12 +58,13 @@ def logit_lens(
         trace: the run.
         show: "most likely label" or "the model's answer", whose color is the probability that each
             layer gives to what the output answers.
+        task: which prediction head, if there are several; the first if not given.
 
     Raises:
         SelectionError: no such choice, no prediction head, or a trace of another model.
     """
     kept = real_token_numbers(trace).tolist()
-    found = compute(encoder, trace, tokens=kept[:MAX_KEYS], n=TOP)
+    found = compute(encoder, trace, task=task, tokens=kept[:MAX_KEYS], n=TOP)
     best = show == BEST
     shares = found.shares[..., 0] if best else found.finals
     labels = found.labels[..., 0] if best else found.labels[-1:, :, 0].repeat(len(shares), axis=0)

@@ -126,10 +126,13 @@ LABELS = {  # of an option, by its name
     "show": "Show",
     "state": "After n blocks (0 = embeddings)",
     "statistic": "Statistic",
+    "task": "Prediction head",
     "token": "Follow token",
     "words": "Merge sub-words",
 }
-COUNTS = {"query": "token", "other": "name"} | {x: x for x in ("layer", "state", "head", "token")}
+COUNTS = {"query": "token", "other": "name", "task": "name"} | {
+    x: x for x in ("layer", "state", "head", "token")
+}
 ALSO: dict[Any, tuple[str, ...]] = {Head: ("mean", "max"), HeadOrSum: ("sum",)}  # words for heads
 
 

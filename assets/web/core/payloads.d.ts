@@ -246,15 +246,6 @@ interface NearestTokens {
   token: number;
   state: number;
 }
-interface LogitLens {
-  labels: string[][][]; // state, place, rank
-  shares: Maybe[][][];
-  numbers: number[][][];
-  finals: Maybe[][];
-  tokens: number[]; // -1 where the whole input is spoken of
-  unit: string;
-  task: string;
-}
 
 // ui/tabs/vectors: poolings
 interface Pooled {

@@ -170,13 +170,12 @@ export class Run extends Described {
     return this.json("views");
   }
 
-  /** The views that say they stand in a tab, or in a slot of it, in their order.
-   * @param {string} tab @param {string} [slot] */
-  async viewsAt(tab, slot) {
+  /** The views that say they stand in a tab, in their order. @param {string} tab */
+  async viewsAt(tab) {
     const views = Object.values(await this.views()).flatMap((view) =>
       view.place ? { ...view, place: view.place } : [],
     );
-    const there = views.filter(({ place }) => place.tab === tab && (slot === undefined || place.slot === slot));
+    const there = views.filter(({ place }) => place.tab === tab);
     return there.sort((a, b) => a.place.order - b.place.order);
   }
 

@@ -4,7 +4,7 @@ import { caption, el } from "../core/dom.js";
 import { afterBlocks } from "../core/states.js";
 import { oneStop } from "../views/one_stop.js";
 
-/** @import { Acts, State, Table } from "./panel.js" */
+/** @import { Acts, State } from "./token_similarity.js" */
 
 const ABOUT =
   "Look for the tokens whose states point most nearly in the same direction (cosine). Similar states may still be used differently.";
@@ -25,18 +25,11 @@ export class Nearest {
     this.node.append(this.list);
   }
 
-  /** @type {(state: State) => Table} */
-  table({ token, layer, hide }) {
-    return ["Nearest ", `nearest_tokens?token=${token}&layer=${layer}&hide_special=${hide}`];
-  }
-
-  /** @type {(state: State, fresh: Fresh) => Promise<void>} */
-  async draw(state, fresh) {
-    const { run, token, layer } = state;
-    const asked = `hidden/${this.table(state)[1]}`;
+  /** `path` is where their numbers are. @type {(state: State, path: string, fresh: Fresh) => Promise<void>} */
+  async draw({ run, token, layer }, path, fresh) {
     /** @type {Pick<NearestTokens, "neighbors" | "cosines">} */
     const { neighbors, cosines } = run.valid[token]
-      ? await fresh(run.json(asked, fresh.signal))
+      ? await fresh(run.json(`hidden/${path}`, fresh.signal))
       : { neighbors: [], cosines: [] };
     this.heading.textContent = `Nearest to ${run.named(token)} ${afterBlocks(layer)}`;
     this.list.setAttribute("aria-label", `Nearest to ${run.named(token)}`);

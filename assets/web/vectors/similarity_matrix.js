@@ -9,7 +9,7 @@ import { gradient } from "../views/shading.js";
 import { COSINES } from "./results.js";
 
 /** @import { Context } from "../core/labels.js" */
-/** @import { Acts } from "./panel.js" */
+/** @import { Acts } from "./token_similarity.js" */
 /** @typedef {{ kept: number[], values: Float32Array, edges: number[] }} Cells side × side cosines of the
  *   kept tokens; edges are the places among them where blocks begin, and where the last one ends */
 

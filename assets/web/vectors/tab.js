@@ -7,15 +7,13 @@ import { ADDED_TOKENS } from "../core/run.js";
 import { blocksPassed } from "../core/states.js";
 import { TabShell } from "../core/tab_shell.js";
 import { Depth, Player } from "../views/layer_player.js";
-import { LogitLensPanel } from "./logit_lens.js";
-import { PcaPanel } from "./pca.js";
-import { ResidualChangePanel } from "./residual_change.js";
 import { PartSwitch } from "../views/part_switch.js";
 import { learned } from "./learn.js";
 import { Poolings } from "./poolings.js";
-import { TokenSimilarityPanel } from "./token_similarity.js";
+import { StateFigures } from "./state_figures.js";
+import { TokenSimilarity } from "./token_similarity.js";
 
-/** @import { Acts } from "./panel.js" */
+/** @import { Acts } from "./token_similarity.js" */
 
 const [LAYER, EARLIER] = ["hidden.layer", "pool.layer"]; // in the link, and in those of before
 const PARTS = {
@@ -48,15 +46,14 @@ class VectorsTab extends TabShell {
   };
   parts = new PartSwitch(PARTS, () => this.refresh());
   poolings = new Poolings(this.acts);
-  similarity = new TokenSimilarityPanel(this.acts, this.poolings.chosen);
-  pca = new PcaPanel(this.acts);
-  others = [new ResidualChangePanel(this.acts), this.pca, new LogitLensPanel(this.acts)];
+  similarity = new TokenSimilarity(this.acts, this.poolings.chosen);
+  figures = new StateFigures();
   folded = el("summary");
   more = el(
     "details",
     { class: "viz-folded viz-hidden-more viz-of-one", ontoggle: () => this.refresh() },
     this.folded,
-    el("div", { class: "viz-hidden-panels" }, ...this.others.map(({ node }) => node)),
+    this.figures.node,
   );
   where = el("output", { class: "viz-hidden-where" });
   tokens = el("span", { class: "viz-caption" });
@@ -71,7 +68,6 @@ class VectorsTab extends TabShell {
   constructor(/** @type {HTMLElement} */ root) {
     super(root, "viz-hidden viz-pool");
     const { similarity, poolings } = this;
-    similarity.node.classList.add("viz-of-one");
     const ofOne = [this.switch, this.tokens];
     for (const each of ofOne) each.classList.add("viz-of-one");
     const depth = el("span", { class: "viz-controls viz-of-states" }, this.player.node, this.where);
@@ -82,7 +78,7 @@ class VectorsTab extends TabShell {
     );
     current.selection.on((changed) => changed.has("query") && this.refresh());
     current.onHover((token) => {
-      if (this.shown) for (const part of [this.poolings.shares, ...this.panels]) part.mark(token);
+      if (this.shown) for (const part of [this.poolings.shares, this.similarity]) part.mark(token);
     });
     learned.on(() => this.refresh());
     // Of another run the layer and the second text are not those of the link.
@@ -103,15 +99,6 @@ class VectorsTab extends TabShell {
     this.open();
   }
 
-  get #all() {
-    return [this.similarity, ...this.others];
-  }
-
-  // Those in sight: what is folded away is asked for once it is opened.
-  get panels() {
-    return [this.similarity, ...(this.more.open ? this.others : [])];
-  }
-
   /** @override @param {Run} run */
   show(run) {
     if (this.shown !== run) this.#enter(run);
@@ -121,8 +108,9 @@ class VectorsTab extends TabShell {
     this.where.textContent = where[0].toUpperCase() + where.slice(1);
     const state = { run, layer, token, hide: !this.special.checked };
     const pooled = this.poolings.show(run, layer, token);
-    const panels = this.parts.part === "one" ? this.panels : [];
-    this.loading = Promise.all([pooled, ...panels.map((panel) => panel.show(state))]);
+    const seen = this.parts.part === "one";
+    this.loading = Promise.all([pooled, seen && this.similarity.show(state)]);
+    if (seen && this.more.open) this.figures.show(state); // what is folded away is asked for once it is opened
   }
 
   /** @override */
@@ -132,7 +120,6 @@ class VectorsTab extends TabShell {
 
   /** @override */
   redraw() {
-    for (const panel of this.#all) panel.redraw();
     this.poolings.draw();
     this.refresh();
   }
@@ -140,7 +127,7 @@ class VectorsTab extends TabShell {
   // A new run begins at its output, that of a link at the layer it names.
   #enter(/** @type {Run} */ run) {
     this.shown = run;
-    for (const panel of this.#all) panel.leave();
+    this.similarity.leave();
     const linked = linkedOf(run, LAYER) || linkedOf(run, EARLIER);
     current.selection.note({ [EARLIER]: "", [LAYER]: linked });
     this.folded.textContent = `More: norms and updates, PCA${run.tasks.length ? ", logit lens" : ""}`;

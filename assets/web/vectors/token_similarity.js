@@ -1,74 +1,124 @@
-// Panel: how alike the tokens are after this many blocks, and whether they become one over layers.
+// How alike the tokens are after so many blocks, whether they become one over layers, and which are nearest.
 
 import { caption, el } from "../core/dom.js";
+import { Latest } from "../core/latest.js";
 import { afterBlocks, STATES_AXIS } from "../core/states.js";
+import { fullScreen } from "../views/full_screen.js";
+import { savePicture } from "../views/plotly_figure.js";
+import { fileAt, saveRow } from "../views/save_row.js";
 import { LineChart } from "./layer_chart.js";
 import { Nearest } from "./nearest_tokens.js";
-import { Panel } from "./panel.js";
 import { SimilarityMatrix } from "./similarity_matrix.js";
 
-/** @import { Acts, Draw, State, Table } from "./panel.js" */
-/** @import { Cells } from "./similarity_matrix.js" */
+/** @import { Choice } from "../views/save_row.js" */
+/** @typedef {{ run: Run, layer: number, token: number, hide: boolean }} State what is to be shown */
+/** @typedef {{ hover: (token: number | null) => void, choose: (token: number) => void, layer: (at: number) => void }} Acts */
+/** @typedef {[text: string, path: string]} Table what its button says, and where its numbers are */
 
+const VIEW = "token_similarity"; // of figures/, for paper
+const PATIENCE = 80; // ms before it is said that it computes
 const CLEAR = 2; // hundredths of a cosine by which the lines turn
+const TITLE = "Token similarity (cosine)";
+const MEASURES =
+  "Look for blocks of high cosine: tokens whose hidden states point the same way. The cosine ignores their lengths, and does not show that the model treats the tokens alike.";
+const SMOOTHING =
+  "Watch whether the mean cosine rises toward 1 and the spread falls toward 0: the tokens are becoming alike. Mean cosine: over all pairs of different tokens. Spread: ‖states − their mean‖ ÷ ‖states‖. A high cosine alone does not prove over-smoothing: states of unrelated inputs may share a direction too.";
 
-export class TokenSimilarityPanel extends Panel {
+export class TokenSimilarity {
+  /** @type {State | null} */
+  state = null;
+  #latest = new Latest((sentence) => this.#fail(sentence));
+  said = el("p", { class: "viz-caption viz-hidden-said", role: "status" });
+  told = el("p", { class: "viz-hidden-told" }); // of what is under the pointer
   heading = el("h4");
   lead = el("span");
+  body = el("div", { class: "viz-hidden-body" });
+  save = saveRow(`Files of ${TITLE}`, [
+    ...this.#files(0, "Matrix "),
+    ...this.#files(1, "Lines "),
+    ...this.#files(2, "Nearest "),
+    ...["PNG", "SVG"].map((format) => {
+      /** @type {Choice} */
+      const choice = [format, "A picture for paper", () => this.#picture(format.toLowerCase())];
+      return choice;
+    }),
+  ]);
 
   /** `beside` stands at the end of the lines. @param {Acts} acts @param {HTMLElement} beside */
   constructor(acts, beside) {
-    super(
-      acts,
-      "similarity",
-      "Token similarity (cosine)",
-      "Look for blocks of high cosine: tokens whose hidden states point the same way. The cosine ignores their lengths, and does not show that the model treats the tokens alike.",
-    );
     this.matrix = new SimilarityMatrix(acts, this.told);
-    const axes = { xTitle: STATES_AXIS, yTitle: "cosine, ratio", choose: acts.layer };
-    this.chart = new LineChart("Over-smoothing", axes);
-    const says = caption(
-      "Watch whether the mean cosine rises toward 1 and the spread falls toward 0: the tokens are becoming alike. Mean cosine: over all pairs of different tokens. Spread: ‖states − their mean‖ ÷ ‖states‖. A high cosine alone does not prove over-smoothing: states of unrelated inputs may share a direction too.",
-    );
-    const left = el("div", {}, this.heading, this.matrix.node, this.told);
+    this.chart = new LineChart("Over-smoothing", { xTitle: STATES_AXIS, yTitle: "cosine, ratio", choose: acts.layer });
     this.nearest = new Nearest(acts);
-    this.body.append(left, el("div", {}, this.chart.node, says), beside, this.nearest.node);
+    const left = el("div", {}, this.heading, this.matrix.node, this.told);
+    this.body.append(left, el("div", {}, this.chart.node, caption(SMOOTHING)), beside, this.nearest.node);
+    const named = { class: "viz-hidden-panel viz-of-one", id: "viz-hidden-similarity", "aria-label": TITLE };
+    this.node = el(
+      "section",
+      named,
+      el("h3", {}, TITLE),
+      el("p", { class: "viz-caption viz-hidden-measures" }, MEASURES),
+      this.said,
+      this.body,
+      this.save,
+    );
+    this.node.prepend(fullScreen(this.node));
   }
 
-  /** @override @type {(state: State) => Table[]} */
-  tables(state) {
-    const { hide, layer } = state;
-    return [
-      ["Matrix ", `token_similarity?layer=${layer}&hide_special=${hide}`],
-      ["Lines ", `over_smoothing?hide_special=${hide}`],
-      this.nearest.table(state),
-    ];
+  show(/** @type {State} */ state) {
+    this.state = state;
+    const busy = () => {
+      this.said.textContent = "Computing …";
+      this.node.classList.add("viz-busy");
+    };
+    return this.#latest.run(
+      async (fresh) => {
+        await this.#draw(state, fresh);
+        this.#say("");
+        const { run, layer, hide, token } = state;
+        this.node.dataset.painted = `${run.key}:${layer}:${hide}:${token}`;
+      },
+      { tell: busy, patience: PATIENCE },
+    );
   }
 
-  /** @override @type {Draw} */
-  async draw(state, fresh) {
+  mark(/** @type {number | null} */ hovered) {
+    this.matrix.mark(hovered);
+    this.nearest.mark(hovered);
+  }
+
+  // Drop what is under way.
+  leave() {
+    this.#latest.stop();
+  }
+
+  #fail(/** @type {string} */ sentence) {
+    this.#say(sentence);
+    this.node.classList.add("viz-failed");
+    delete this.node.dataset.painted;
+  }
+
+  #say(/** @type {string} */ sentence) {
+    this.said.textContent = sentence;
+    this.node.classList.remove("viz-failed", "viz-busy");
+  }
+
+  /** @type {(state: State, fresh: Fresh) => Promise<void>} */
+  async #draw(state, fresh) {
     const { run, hide, layer, token } = state;
-    /** @type {Promise<OverSmoothing>} */
-    const lines = run.json(`hidden/over_smoothing?hide_special=${hide}`);
-    const [[, path]] = this.tables(state);
+    const [matrix, lines, nearest] = pathsOf(state);
     /** @type {Promise<Numbers<{ edges: number[] }>>} */
-    const numbers = run.numbers(`hidden/${path}`, fresh.signal);
-    const [{ values, about }, spread] = await fresh(Promise.all([numbers, lines, this.nearest.draw(state, fresh)]));
+    const numbers = run.numbers(`hidden/${matrix}`, fresh.signal);
+    /** @type {Promise<OverSmoothing>} */
+    const spread = run.json(`hidden/${lines}`);
+    const all = Promise.all([numbers, spread, this.nearest.draw(state, nearest, fresh)]);
+    const [{ values, about }, found] = await fresh(all);
     const cells = { kept: run.real(hide), values, edges: about.edges };
-    this.#spread(spread, layer);
+    this.#spread(found, layer);
     this.matrix.show(run, cells, token);
     const [, each] = cells.edges;
     const pooled = cells.kept.length >= cells.edges.length;
     const of = pooled ? `; each cell is the mean of up to ${each} × ${each} tokens` : "";
     this.heading.textContent = `Cosine of every pair of tokens ${afterBlocks(layer)}${of}`;
-    return `${layer}:${hide}:${token}`;
-  }
-
-  /** @override @param {number | null} hovered */
-  mark(hovered) {
-    super.mark(hovered);
-    this.matrix.mark(hovered);
-    this.nearest.mark(hovered);
   }
 
   /** @type {(spread: OverSmoothing, layer: number) => void} */
@@ -84,7 +134,35 @@ export class TokenSimilarityPanel extends Panel {
     const said = layers.map((at) => `${twoDigits(cosine[at])} ${afterBlocks(at)}`);
     this.lead.textContent = `${wayOf(cosine.slice(0, layer + 1))}: mean cosine over pairs of tokens ${said.join(", ")}.`;
   }
+
+  /** Its numbers as files. @type {(at: number, text: string) => Choice[]} */
+  #files(at, text) {
+    const file = (/** @type {string} */ kind) => {
+      if (!this.state) throw new Error("Nothing is shown yet.");
+      const [what, options] = pathsOf(this.state)[at].split("?");
+      return fileAt(this.state.run.url(`hidden/take/${what}.${kind}?${options}`));
+    };
+    return [
+      [`${text}CSV`, "These numbers as a table", () => file("csv")],
+      [`${text}npz`, "The same for NumPy", () => file("npz")],
+    ];
+  }
+
+  async #picture(/** @type {string} */ format) {
+    if (!this.state) return null;
+    const { run, layer, hide } = this.state;
+    const options = new URLSearchParams({ state: String(layer), hide_special: hide ? "yes" : "no" });
+    await savePicture(await run.json(`figure/${VIEW}?${options}`), VIEW, format);
+    return null;
+  }
 }
+
+/** Where the numbers of the matrix, of the lines and of the nearest tokens are. @param {State} state */
+const pathsOf = ({ layer, hide, token }) => [
+  `token_similarity?layer=${layer}&hide_special=${hide}`,
+  `over_smoothing?hide_special=${hide}`,
+  `nearest_tokens?token=${token}&layer=${layer}&hide_special=${hide}`,
+];
 
 /** Whether the tokens grow alike over the blocks or apart, or one and then the other, by their mean cosines.
  * @type {(cosines: Maybe[]) => string} */

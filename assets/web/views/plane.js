@@ -5,8 +5,7 @@ import { fullHeight } from "./full_screen.js";
 import { PlaneScale, ticks } from "./scales.js";
 
 /** @typedef {{ draw: () => unknown, point: (at: number) => unknown, choose: (at: number) => unknown,
- *   favored?: (at: number) => boolean, tallest?: number }} Acts `point` is told the point under the pointer, -1 where none is; of points that
- *   lie as near a favored one is meant */
+ *   tallest?: number }} Acts `point` is told the point under the pointer, -1 where none is */
 
 const [LEFT, RIGHT, TOP, BOTTOM] = [58, 12, 10, 40];
 const REACH = 13; // pixels within which a point is meant
@@ -18,13 +17,13 @@ export class Plane {
   size = [0, 0];
 
   /** @param {Record<string, string>} attributes @param {Acts} acts */
-  constructor(attributes, { draw, point, choose, favored = () => true, tallest = 430 }) {
+  constructor(attributes, { draw, point, choose, tallest = 430 }) {
     this.tallest = tallest; // pixels
     this.canvas = el("canvas", attributes);
     this.node = el("div", {}, this.canvas);
     const near = (/** @type {MouseEvent} */ event) => {
       const page = this.canvas.getBoundingClientRect();
-      return this.scale?.nearest(event.clientX - page.left, event.clientY - page.top, REACH, favored) ?? -1;
+      return this.scale?.nearest(event.clientX - page.left, event.clientY - page.top, REACH) ?? -1;
     };
     this.canvas.addEventListener("pointermove", (event) => point(near(event)));
     this.canvas.addEventListener("pointerleave", () => point(-1));

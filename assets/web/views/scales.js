@@ -70,15 +70,13 @@ export class PlaneScale {
     return [this.x(this.points[2 * at]), this.y(this.points[2 * at + 1])];
   }
 
-  /** The point that is meant by a place: a favored one before any other in reach; -1 where none is.
-   * @type {(x: number, y: number, reach: number, favored: (at: number) => boolean) => number} */
-  nearest(x, y, reach, favored) {
+  /** The point that is meant by a place; -1 where none is in reach. @type {(x: number, y: number, reach: number) => number} */
+  nearest(x, y, reach) {
     let [best, least] = [-1, Infinity];
     for (let at = 0; at < this.points.length / 2; at++) {
       const [px, py] = this.place(at);
       const far = Math.hypot(px - x, py - y);
-      const rank = far + (favored(at) ? 0 : reach);
-      if (far <= reach && rank < least) [best, least] = [at, rank];
+      if (far <= reach && far < least) [best, least] = [at, far];
     }
     return best;
   }

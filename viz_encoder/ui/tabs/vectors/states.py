@@ -10,13 +10,8 @@ from fastapi import APIRouter, Depends, Response
 
 from viz_encoder.analyses.nearest_tokens import nearest_tokens
 from viz_encoder.analyses.predictions import logit_lens
-from viz_encoder.analyses.projection import CENTERS, Projection, projection
-from viz_encoder.analyses.residual_change import (
-    HiddenChange,
-    ResidualChange,
-    hidden_change,
-    residual_change,
-)
+from viz_encoder.analyses.projection import projection
+from viz_encoder.analyses.residual_change import hidden_change, residual_change
 from viz_encoder.analyses.token_similarity import TokenSimilarity, over_smoothing, token_similarity
 from viz_encoder.errors import SelectionError
 from viz_encoder.export.states import StateResult, state_arrays, state_lines, state_npz
@@ -47,8 +42,6 @@ class ResultSettings:
     layer: int = 0  # blocks passed, 0 = embeddings; for token_similarity and nearest_tokens
     token: int = 0  # whose nearest tokens, or around which the lens reads where there are many
     hide_special: bool = False  # whether special tokens such as [CLS] are left out
-    center: str = CENTERS[0]  # for PCA, "together" or "each layer"
-    task: str = ""  # prediction head of the lens; default the first
 
 
 def measure_states(entry: Entry, what: str, asked: ResultSettings) -> StateResult:
@@ -67,11 +60,9 @@ def measure_states(entry: Entry, what: str, asked: ResultSettings) -> StateResul
         "residual_change": lambda: residual_change(
             entry.whole_source(), trace, hide_special=hidden
         ),
-        "projection": lambda: projection(trace, hide_special=hidden, center=asked.center),
+        "projection": lambda: projection(trace, hide_special=hidden),
         "nearest_tokens": lambda: nearest_tokens(trace, at, after, hide_special=hidden, n=NEAREST),
-        "logit_lens": lambda: logit_lens(
-            entry.model(), trace, task=asked.task, tokens=around(trace, at)
-        ),
+        "logit_lens": lambda: logit_lens(entry.model(), trace, tokens=around(trace, at)),
     }
     return work[what]()
 
@@ -116,27 +107,11 @@ def take(entry: Held, what: str, kind: str, asked: Wanted) -> Response:
 @ROUTER.get("/{what}")
 @PLACES
 def result(entry: Held, what: str, asked: Wanted) -> Response:
-    """A result: its numbers as float32 with x-shape, or all of it as JSON where it is short."""
-    return _drawn(measure_states(entry, what, asked))
-
-
-def _drawn(result: StateResult) -> Response:
-    """Data the browser draws from."""
-    match result:
-        case TokenSimilarity():
-            return answers.array(result.cosines, about={"edges": result.edges.tolist()})
-        case HiddenChange():
-            none = np.full((1, len(result.tokens)), np.nan)  # no block comes before the embeddings
-            moved = [np.concatenate([none, each]) for each in (result.cosines, result.changes)]
-            return answers.array(np.stack([result.norms, *moved]), about={})
-        case ResidualChange():
-            parts = result.attention, result.feed_forward
-            shares = result.attention_shares, result.feed_forward_shares
-            return answers.array(np.stack([*parts, *shares]), about={"preNorm": result.pre_norm})
-        case Projection():
-            return answers.array(result.points, about={"shares": result.shares.tolist()})
-    content = {field.name: plain(getattr(result, field.name)) for field in fields(result)}
-    return answers.plain(content)
+    """A result as JSON; a matrix of cosines as float32 with x-shape."""
+    found = measure_states(entry, what, asked)
+    if isinstance(found, TokenSimilarity):
+        return answers.array(found.cosines, about={"edges": found.edges.tolist()})
+    return answers.plain({each.name: plain(getattr(found, each.name)) for each in fields(found)})
 
 
 def hidden_states(

@@ -1,0 +1,66 @@
+// The package's own figures of the states, as their places name this tab: norms and updates, PCA, logit lens.
+
+import { caption, controls, el } from "../core/dom.js";
+import { Latest } from "../core/latest.js";
+import { inLink } from "../core/link_notes.js";
+import { Figure } from "../views/plotly_figure.js";
+import { ViewControls } from "../views/view_controls.js";
+
+/** @import { State } from "./token_similarity.js" */
+
+const DRAWN = "similarity"; // the slot of what the tab draws itself
+const SHARED = ["hide_special", "token"]; // chosen in the tab for all of them
+const ANSWERS = "logit_lens"; // and of what a model without a prediction head has not
+
+class StateFigure {
+  controls = new ViewControls(() => this.draw());
+  /** @type {Record<string, string>} */
+  shared = {}; // what the tab has chosen for all of them
+  node = el("section", { class: "viz-hidden-panel" });
+
+  /** @param {Run} run @param {ViewDescription} view */
+  constructor(run, view) {
+    this.run = run;
+    this.view = view;
+    this.figure = new Figure(view.title);
+    this.node.append(caption(view.missing ? `${view.title}: ${view.missing}` : view.look));
+    if (!view.missing) this.node.append(controls(this.controls.node), this.figure.node);
+    const own = view.controls
+      .filter(({ name }) => !SHARED.includes(name) && (name !== "task" || run.tasks.length > 1))
+      .map((control) => (control.name === "task" ? { ...control, choices: run.tasks } : control));
+    this.controls.show(run, own, ({ default: usual, choices }) => usual || choices[0]);
+    for (const [name, field] of Object.entries(this.controls.fields))
+      inLink(`hidden.${name === "show" ? view.name : name}`, field);
+  }
+
+  draw() {
+    if (this.view.missing) return null;
+    const taken = this.view.controls.map(({ name }) => name);
+    const shared = Object.entries(this.shared).filter(([name]) => taken.includes(name));
+    const given = { ...this.controls.values(), ...Object.fromEntries(shared) };
+    return this.figure.show(this.run, `${this.view.name}?${new URLSearchParams(given)}`);
+  }
+}
+
+export class StateFigures {
+  /** @type {Run | null} */
+  run = null;
+  /** @type {StateFigure[]} */
+  figures = [];
+  node = el("div", { class: "viz-hidden-panels" });
+  #asked = new Latest((sentence) => this.node.replaceChildren(caption(sentence)));
+
+  show(/** @type {State} */ { run, token, hide }) {
+    return this.#asked.run(async (fresh) => {
+      const views = await fresh(run.viewsAt("vectors"));
+      if (this.run !== run) {
+        const there = views.filter(({ place }) => place.slot !== DRAWN && (place.slot !== ANSWERS || run.tasks.length));
+        this.run = run;
+        this.figures = there.map((view) => new StateFigure(run, view));
+        this.node.replaceChildren(...this.figures.map(({ node }) => node));
+      }
+      const shared = { token: String(token), hide_special: hide ? "yes" : "no" };
+      for (const figure of this.figures) Object.assign(figure, { shared }).draw();
+    });
+  }
+}
