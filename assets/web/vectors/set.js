@@ -2,7 +2,7 @@
 
 import { current } from "../core/app_state.js";
 import { dataset } from "../core/dataset.js";
-import { caption, control, controls, counted, el, onTheme, onWidth, options } from "../core/dom.js";
+import { caption, control, controls, counted, el, onTheme, onWidth, options, query } from "../core/dom.js";
 import { built } from "../core/form.js";
 import { Latest } from "../core/latest.js";
 import { numbers } from "../core/server.js";
@@ -13,7 +13,7 @@ import { SetTable } from "./method_table.js";
 import { Neighbors } from "./neighbors.js";
 import { called, OWN, ownOrNot } from "./results.js";
 import { SetLink } from "./set_link.js";
-import { fileAt, saves } from "../views/save_row.js";
+import { fileAt, saveRow } from "../views/save_row.js";
 
 // Called by the page once; `read` gives the set's description, `watch` tells when it changes.
 /** @type {(root: HTMLElement, read: () => string, watch: Watch) => void} */
@@ -48,6 +48,15 @@ const UNLABELED =
   "Add labels to compare poolings: with a CSV of columns text,label, silhouette, nearest-centroid accuracy and " +
   "recall@1 say which pooling at which layer tells the groups apart.";
 
+/** @type {[text: string, title: string, path: string][]} */
+const FILES = [
+  ["Table (CSV)", "All methods at all layers with their numbers", "table.csv"],
+  ["Vectors of this row (CSV)", "The vectors of the chosen method and layer, to check a number by hand", "csv?"],
+  ["All vectors (CSV)", "Every method at every layer, one row per item", "csv"],
+  ["All vectors (npz)", "The same for NumPy", "npz"],
+  ["All vectors (Parquet)", "The same for pandas, Polars or DuckDB; needs pyarrow on the server", "parquet"],
+];
+
 class SetView {
   /** @type {SetDescription | null} */
   set = null;
@@ -63,7 +72,11 @@ class SetView {
   own = caption();
   plane = new ItemPlane((item) => this.#item(item));
   neighbors = new Neighbors((item) => this.#item(item));
-  files = new SetExport();
+  row = ""; // of which the vectors are: the chosen method and layer
+  files = saveRow(
+    "Export",
+    FILES.map(([text, title, path]) => [text, title, () => fileAt(this.#file(path))]),
+  );
   link = new SetLink();
   first = ""; // method and layer that it begins with
   fault = el("p", { class: "viz-alert", role: "alert", hidden: true });
@@ -86,12 +99,7 @@ class SetView {
         controls(control("Method", this.method), control("After n blocks", this.layer)),
         ...[this.own, this.neighbors.node],
       ),
-      el(
-        "div",
-        {},
-        this.plane.node,
-        el("details", { class: "viz-folded" }, el("summary", {}, "Export"), this.files.node),
-      ),
+      el("div", {}, this.plane.node, this.files),
     ),
   );
   #asked = new Latest((sentence) => {
@@ -129,7 +137,7 @@ class SetView {
       ...Object.entries(methods).map(([name, title]) => el("option", { value: name, title }, called(name))),
     );
     this.layer.replaceChildren(...options(layers.map((layer) => [layer, String(layer)])));
-    this.files.show(set);
+    query(this.files, "button").hidden = !table.length;
     this.neighbors.enter(set);
     const best = table[0] ?? { method: OWN in methods ? OWN : "mean", state: layers.at(-1) };
     const linked = this.link.came(set);
@@ -160,7 +168,7 @@ class SetView {
     this.own.textContent = ownOrNot(set.own, method);
     const row = `${new URLSearchParams({ method, layer })}`;
     this.table.mark(method, Number(layer));
-    this.files.row = row;
+    this.row = row;
     this.body.classList.add("viz-pool-busy");
     return this.#asked.run(async (fresh) => {
       const several = set.names.length > 1; // one item alone has no plane
@@ -175,39 +183,15 @@ class SetView {
     });
   }
 
+  #file(/** @type {string} */ path) {
+    return `viz/set/${this.set?.key}/take/${path}${path.endsWith("?") ? this.row : ""}`;
+  }
+
   #item(/** @type {number} */ item) {
     if (!this.set) return;
     const [method, layer] = [this.method.value, Number(this.layer.value)];
     this.link.note({ method, layer, item }, item === 0 && this.first === `${method}:${layer}`);
     this.neighbors.show(this.set, method, layer, item);
     this.plane.mark(item);
-  }
-}
-
-/** @type {[text: string, title: string, path: string][]} */
-const FILES = [
-  ["Table (CSV)", "All methods at all layers with their numbers", "table.csv"],
-  ["Vectors of this row (CSV)", "The vectors of the chosen method and layer, to check a number by hand", "csv?"],
-  ["All vectors (CSV)", "Every method at every layer, one row per item", "csv"],
-  ["All vectors (npz)", "The same for NumPy", "npz"],
-  ["All vectors (Parquet)", "The same for pandas, Polars or DuckDB; needs pyarrow on the server", "parquet"],
-];
-
-class SetExport {
-  key = "";
-  row = ""; // which vectors are those of the chosen row
-  files = saves(
-    "Export",
-    FILES.map(([text, title, path]) => [text, title, () => fileAt(this.#path(path))]),
-  );
-  node = el("section", { class: "viz-take", "aria-label": "Export" }, this.files.node);
-
-  show(/** @type {SetDescription} */ { key, table }) {
-    this.key = key;
-    this.files.buttons[0].hidden = !table.length;
-  }
-
-  #path(/** @type {string} */ path) {
-    return `viz/set/${this.key}/take/${path}${path.endsWith("?") ? this.row : ""}`;
   }
 }
