@@ -93,7 +93,7 @@ def open_part(page, name):
     if file[:-1]:
         rows = [",".join(str(key > query) for key in range(15)) for query in range(15)]
         sent = {"name": "mine.csv", "mimeType": "text/csv", "buffer": "\n".join(rows).encode()}
-        page.wait_for_selector(DRAWN["Masks"])
+        page.wait_for_selector(DRAWN["Masks"], timeout=60_000)
         page.set_input_files("#viz-mask-file", sent)
 
 
