@@ -42,7 +42,6 @@ class HeadLinks:
     score: Float[Tensor, " query"]
     key: Int[Tensor, " query"]
     weight: Float[Tensor, " query"]
-    base: Float[Tensor, " query"]  # expected for this weight
 
 
 def blocks(layer: LayerTrace, head: int) -> Callable[[], Iterator[WeightRows]]:
@@ -148,7 +147,5 @@ def links_of(
             band.copy_(torch.maximum(band, others))
         score = (weights.clamp_min(TINY) / base.clamp_min(TINY)).log_() * weights * reach(rows)
         best = score.max(dim=1)
-        at = best.indices[:, None]
-        picked = weights.gather(1, at)[:, 0], base.gather(1, at)[:, 0]
-        parts.append((best.values, best.indices, *picked))
+        parts.append((best.values, best.indices, weights.gather(1, best.indices[:, None])[:, 0]))
     return HeadLinks(*(torch.cat(column).cpu() for column in zip(*parts, strict=True)))
