@@ -3,17 +3,9 @@
 import numpy as np
 import pytest
 
-import viz_encoder as vz
 from tests.by_hand import maps_of
 from viz_encoder.analyses.column import column
 from viz_encoder.trace import head_rows
-
-TEXTS = ["The animal didn't cross the street because it was too tired", "A short one"]
-
-
-@pytest.fixture(scope="module")
-def traces(minilm):
-    return vz.capture(minilm, TEXTS)
 
 
 @pytest.mark.parametrize("which", [0, 1])

@@ -15,14 +15,7 @@ from viz_encoder.errors import SelectionError
 from viz_encoder.trace import head_rows
 from viz_encoder.trace.token_selection import shown_tokens
 
-TEXTS = ["The animal didn't cross the street because it was too tired", "A short one"]
 IT, ANIMAL = 10, 2
-
-
-@pytest.fixture(scope="module")
-def traces(minilm):
-    """Two runs of one padded batch; the second has padding queries and masked keys."""
-    return vz.capture(minilm, TEXTS)
 
 
 @pytest.mark.parametrize("which", [0, 1])

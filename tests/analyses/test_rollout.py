@@ -14,13 +14,6 @@ from viz_encoder.errors import SelectionError
 
 rollout_module = import_module("viz_encoder.analyses.rollout")
 
-TEXTS = ["The animal didn't cross the street because it was too tired", "A short one"]
-
-
-@pytest.fixture(scope="module")
-def traces(minilm):
-    return vz.capture(minilm, TEXTS)
-
 
 def by_matrices(trace, fuse):
     """The whole rollout after each layer, as in the paper: float64, T × T, first layer to last."""

@@ -3,18 +3,9 @@
 import numpy as np
 import pytest
 
-import viz_encoder as vz
 from tests.by_hand import whole_maps
 from viz_encoder.analyses.similar_heads import similar_heads
 from viz_encoder.trace import head_rows
-
-TEXTS = ["The animal didn't cross the street because it was too tired", "A short one"]
-
-
-@pytest.fixture(scope="module")
-def traces(minilm):
-    """Two runs of one padded batch; the second has padding queries and masked keys."""
-    return vz.capture(minilm, TEXTS)
 
 
 def by_definition(trace, layer, head, queries) -> np.ndarray:
