@@ -12,7 +12,7 @@ from viz_encoder.config import Embedding, Task
 from viz_encoder.errors import SelectionError
 from viz_encoder.inputs import Sample
 from viz_encoder.model import EncoderOutput
-from viz_encoder.model.declared import Declared
+from viz_encoder.model.declared import Declared, token_weights
 from viz_encoder.model.head import PredictionHead
 from viz_encoder.model.pooling import (
     METHODS,
@@ -29,6 +29,10 @@ from viz_encoder.trace.same_model import require_made_by
 from viz_encoder.trace.trace import Trace
 
 NEEDS_QUERY = "attention"
+SAME = {
+    "last": "lasttoken",
+    "first_last": "mean",
+}  # weights of tokens, as sentence-transformers has them
 NEEDS_FILES = ("pooler", "declared")  # depend on the model, whatever the input
 
 
@@ -95,35 +99,26 @@ class States:
 
         float64, on the CPU; 0 at padding. Only for methods that add up; see `adds`.
         """
-        valid = self.valid[:1].cpu()
-        kept = torch.where(valid[0, :, None], self.after[place][0].cpu().double(), 0)
-        real = valid[0].nonzero()[:, 0]
-        one = torch.zeros_like(kept)
-        if method in ("cls", "cls_mean"):
-            one[real[0]] = kept[real[0]]
-        elif method == "last":
-            one[real[-1]] = kept[real[-1]]
-        even = valid[0, :, None].double() / len(real)
+        valid, one = self.valid[:1].cpu(), self.after[place][:1].cpu().double()
+        kept = torch.where(valid[..., None], one, 0)
         match method:
             case "declared":
                 assert self.declared is not None
-                return self.declared.parts(kept[None], valid, self.n_prompt)[0]
-            case "mean":
-                return even * kept
+                return self.declared.parts(kept, valid, self.n_prompt)[0]
             case "cls_mean":
-                rest = after_prefix(valid, self.n_prefix)[0, :, None].double()
-                return torch.cat([one, rest / rest.sum() * kept], dim=1)
-            case "first_last":
-                first = self.first[0].cpu().double() if self.layers[place] else kept
-                return even * (kept + torch.where(valid[0, :, None], first, 0)) / 2
+                rest = after_prefix(valid, self.n_prefix)
+                sides = [token_weights("cls", valid, valid), token_weights("mean", valid, rest)]
             case "received":
-                weights = received_shares(valid, self.received(place)[:1].cpu().double())
-                return weights[0][:, None] * kept
+                sides = [received_shares(valid, self.received(place)[:1].cpu().double())]
             case "attention":
                 assert query is not None
-                weights = attention_shares(self.after[place][:1], self.valid[:1], query)
-                return weights[0].cpu().double()[:, None] * kept
-        return one
+                sides = [attention_shares(self.after[place][:1], self.valid[:1], query).cpu()]
+            case _:
+                sides = [token_weights(SAME.get(method, method), valid, valid)]
+        if method == "first_last":
+            first = self.first[:1].cpu().double() if self.layers[place] else kept
+            kept = (kept + torch.where(valid[..., None], first, 0)) / 2
+        return torch.cat([side[0, :, None].double() * kept[0] for side in sides], dim=1)
 
     def received(self, place: int) -> Float[Tensor, "batch token"]:
         """How much attention each token received in the block before layers[place]."""
