@@ -95,19 +95,7 @@ class ShownMap:
         return self.rows(self.keys.picked(queries.tolist()))[:, keys].numpy()
 
     def _by_query(self, queries: Int[Tensor, " query"]) -> Float[Tensor, "query col"]:
-        weights = self._weights(queries)
-        if not torch.equal(self.keys.tokens, torch.arange(weights.shape[1])):
-            weights = weights[:, self.keys.tokens]
-        if self.renormalize:
-            sums = weights.nansum(dim=1, keepdim=True)
-            weights = weights / sums.masked_fill(sums == 0, 1.0)
-        if not self.keys.merged:
-            return weights
-        shape = len(queries), len(self.keys)
-        owners, seen = self.keys.owners, torch.zeros(shape)
-        sums = torch.zeros(shape).index_add_(1, owners, weights.nan_to_num(0.0))
-        seen.index_add_(1, owners, (~weights.isnan()).float())
-        return sums.masked_fill(seen == 0, torch.nan)
+        return _over_keys(self._weights(queries), self.keys, self.renormalize)
 
     def _weights(self, queries: Int[Tensor, " query"]) -> Float[Tensor, "query key"]:
         """Full rows on the CPU, NaN where the mask forbids the pair in every head."""
@@ -151,21 +139,27 @@ def row_of(
     if ran.mask is not None:
         mask = ran.mask[:, queries] if ran.mask.shape[1] > 1 else ran.mask
         weights = weights.masked_fill(~mask, torch.nan)
-    found: Float[Tensor, "head query key"] = weights.cpu()
-    keys = shown_keys(trace, layer, view)
-    kept = torch.tensor([at for key in keys for at in key], dtype=torch.int64)
-    found = found[:, :, kept]
-    if view.renormalize:
-        sums = found.nansum(dim=2, keepdim=True)
-        found = found / sums.masked_fill(sums == 0, 1.0)
-    if not view.words:
-        return np.asarray(found[:, 0].numpy())
-    sizes = torch.tensor([len(key) for key in keys])
-    owners = torch.arange(len(keys)).repeat_interleave(sizes)
-    merged, seen = torch.zeros(len(found), len(keys)), torch.zeros(len(found), len(keys))
-    merged.index_add_(1, owners, found.nan_to_num(0.0).mean(dim=1))
-    seen.index_add_(1, owners, (~found.isnan()).float().sum(dim=1))
-    return np.asarray(merged.masked_fill(seen == 0, torch.nan).numpy())
+    found = _over_keys(weights.cpu(), Side.of(shown_keys(trace, layer, view)), view.renormalize)
+    seen = ~found.isnan()
+    mean = found.nan_to_num(0.0).mean(dim=1).masked_fill(~seen.any(dim=1), torch.nan)
+    return np.asarray(mean.numpy())
+
+
+def _over_keys(
+    weights: Float[Tensor, "*rows key"], keys: Side, renormalize: bool
+) -> Float[Tensor, "*rows col"]:
+    """Rows over the shown keys, renormalized, then a column for each word; NaN where all are."""
+    if not torch.equal(keys.tokens, torch.arange(weights.shape[-1])):
+        weights = weights[..., keys.tokens]
+    if renormalize:
+        sums = weights.nansum(dim=-1, keepdim=True)
+        weights = weights / sums.masked_fill(sums == 0, 1.0)
+    if not keys.merged:
+        return weights
+    merged = weights.new_zeros(*weights.shape[:-1], len(keys))
+    seen = merged.index_add(-1, keys.owners, (~weights.isnan()).to(weights))
+    merged.index_add_(-1, keys.owners, weights.nan_to_num(0.0))
+    return merged.masked_fill(seen == 0, torch.nan)
 
 
 def shown_keys(trace: Trace, layer: int, view: MapView) -> list[tuple[int, ...]]:
