@@ -15,18 +15,18 @@ from viz_encoder.checkpoints.loaded import LoadedEncoder, ModelCard
 from viz_encoder.checkpoints.memory import InMemory, in_memory, of_memory, plan_memory
 from viz_encoder.checkpoints.plan import Plan, plan
 from viz_encoder.checkpoints.readers import (
-    NO_READING,
     NOTHING,
     GivenReaders,
     given_reading,
     read_given,
 )
+from viz_encoder.checkpoints.recognize import plainly
 from viz_encoder.checkpoints.rename import require_match
 from viz_encoder.checkpoints.sentence_transformers import lower_cased
 from viz_encoder.checkpoints.surgery import fold_scales, share_layers, tie
 from viz_encoder.checkpoints.weights import silent
 from viz_encoder.config import Embedding, EncoderConfig
-from viz_encoder.errors import CheckpointError, ConfigError, KeyMismatch
+from viz_encoder.errors import CheckpointError, KeyMismatch
 from viz_encoder.inputs import TextReader
 from viz_encoder.model import Encoder
 from viz_encoder.model.declared import Declared
@@ -140,8 +140,9 @@ def fill(plan: Plan, tell: Progress = silent, given: GivenReaders = NOTHING) -> 
     model.load_state_dict(tensors, strict=True, assign=True)
     held = {tensor.data_ptr(): tensor.numel() for tensor in tensors.values()}
     card = replace(plan.card, n_parameters=sum(held.values()))
-    read = plan.source.reading(config, plan.file, family) if given == NOTHING else None
-    reader, padding = read or given_reading(given, config, plan.file, family) or NO_READING
+    about = config, plan.file, family
+    own = given == NOTHING
+    reader, padding = plan.source.reading(*about) if own else given_reading(given, *about)
     return LoadedEncoder(model.eval(), reader, card, padding, _declared(plan, reader))
 
 
@@ -160,13 +161,8 @@ def _declared(plan: Plan, reader: object) -> Declared | None:
 
 def without_weights(config: EncoderConfig) -> Encoder:
     """The modules on torch's meta device; what this machine has no room for is refused."""
-    try:
-        with torch.device("meta"):
-            return Encoder(config)
-    except ConfigError as fault:
-        raise CheckpointError(
-            f"config.json does not describe a possible encoder: {fault}"
-        ) from fault
+    with plainly(), torch.device("meta"):
+        return Encoder(config)
 
 
 def _ours(plan: Plan, tensors: dict[str, Tensor]) -> dict[str, Tensor]:

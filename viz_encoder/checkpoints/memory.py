@@ -24,7 +24,6 @@ from viz_encoder.checkpoints.loaded import LoadedEncoder, ModelCard
 from viz_encoder.checkpoints.own_folder import own_file_of
 from viz_encoder.checkpoints.plan import Plan, plan_source, require_part
 from viz_encoder.checkpoints.readers import (
-    NO_READING,
     GivenReaders,
     InputReading,
     given_reading,
@@ -96,7 +95,7 @@ class InMemory:
     def reading(self, config: EncoderConfig, file: Json, family: Family) -> InputReading:
         """Reader passed with the model; otherwise it takes ids or pixels."""
         self.check(config)
-        return given_reading(self.given, config, file, family) or NO_READING
+        return given_reading(self.given, config, file, family)
 
     def declared(self, d_model: int, most: int) -> Declared | None:
         """Vectors a SentenceTransformer declares."""

@@ -43,24 +43,26 @@ class InputReading(NamedTuple):
     padding: PaddingIds = NO_PADDING
 
 
-NO_READING = InputReading(None)
-
-
 def folder_reading(folder: Path, config: EncoderConfig, file: Json, family: Family) -> InputReading:
-    """The reader that the files of a folder describe; none where it has no tokenizer."""
-    if config.embedding is Embedding.PATCH:
-        return InputReading(image_reader(config, _image_settings(folder, file, config)))
-    if config.embedding is not Embedding.TOKEN:
-        return InputReading(None)
-    tokenizer = find_tokenizer(folder, family.wordpiece)
-    named = None if tokenizer is None else named_padding(folder, tokenizer)
-    return text_reading(tokenizer, named, config, file, family)
+    """The reader that the files of a folder describe; none where it has no tokenizer.
+
+    Our own files say in config.json how pictures are prepared, those of transformers in a file of
+    its own.
+    """
+    given = NOTHING
+    if config.embedding is Embedding.PATCH and (folder / PREPROCESSOR).exists():
+        given = GivenReaders(image=read_json(folder, PREPROCESSOR))
+    if config.embedding is Embedding.TOKEN:
+        tokenizer = find_tokenizer(folder, family.wordpiece)
+        named = None if tokenizer is None else named_padding(folder, tokenizer)
+        given = GivenReaders(tokenizer, named)
+    return given_reading(given, config, {"image": {}, **file}, family)
 
 
 def given_reading(
     given: GivenReaders, config: EncoderConfig, file: Json, family: Family
-) -> InputReading | None:
-    """The reader of what was given beside a model; None where that, and `file`, say nothing.
+) -> InputReading:
+    """The reader of what was given beside a model; none where that, and `file`, say nothing.
 
     Raises:
         CheckpointError: a tokenizer for a model of pictures, or picture settings for one of texts.
@@ -76,7 +78,7 @@ def given_reading(
         return InputReading(image_reader(config, preprocessing(given.image, config)))
     if patches and "image" in file:
         return InputReading(image_reader(config, own_image_settings(file)))
-    return None
+    return InputReading(None)
 
 
 def text_reading(
@@ -120,13 +122,6 @@ def _own_length(file: Json) -> int:
             f"The text entry of config.json is not valid: {shown(own)}; save the model again."
         )
     return length
-
-
-def _image_settings(folder: Path, file: Json, config: EncoderConfig) -> dict[str, Any]:
-    """Our own files say it in config.json, those of transformers in preprocessor_config.json."""
-    if not (folder / PREPROCESSOR).exists():
-        return own_image_settings(file)
-    return preprocessing(read_json(folder, PREPROCESSOR), config)
 
 
 def own_image_settings(file: Json) -> dict[str, Any]:
