@@ -23,6 +23,16 @@ BERT_SIZES: dict[str, Any] = {
     "layer_norm_eps": 1e-12,
     "pad_token_id": 0,
 }
+# And those that files of ViT-base and its kin leave out.
+PICTURE_SIZES: dict[str, Any] = {
+    "hidden_size": 768,
+    "num_hidden_layers": 12,
+    "num_attention_heads": 12,
+    "intermediate_size": 3072,
+    "image_size": 224,
+    "patch_size": 16,
+    "num_channels": 3,
+}
 BERT_DEFAULTS = {**BERT_SIZES, "position_embedding_type": "absolute", "is_decoder": False}
 
 # Words, positions and the norm that follows them, as BERT's kin name them.
@@ -131,6 +141,14 @@ def past_padding(tensors: dict[str, Tensor], config: EncoderConfig) -> dict[str,
     if table is None:
         return tensors
     return {**tensors, "embed.position": table[len(table) - config.max_positions :]}
+
+
+def labels_of_picture(pool: HeadPool) -> CarriedHead:
+    """A linear classifier of pictures, on what is pooled so."""
+    return CarriedHead(
+        lambda file: classes(file, task=Task.CLASSIFY, pool=pool),
+        "classifier.*    heads.classify.out.*",
+    )
 
 
 MASKED_GELU = CarriedHead(lambda file: masked(file, file["hidden_size"], Activation.GELU), LM_HEAD)

@@ -7,28 +7,22 @@ from torch import Tensor, nn
 from viz_encoder.checkpoints import family
 from viz_encoder.checkpoints.family import CarriedHead, Family, Json
 from viz_encoder.checkpoints.picture import join_tokens, patches
-from viz_encoder.checkpoints.tables import CLIP
-from viz_encoder.config import EncoderConfig, HeadConfig, HeadPool, NormPlacement, Task
+from viz_encoder.checkpoints.tables import CLIP, PICTURE_SIZES
+from viz_encoder.config import EncoderConfig, HeadConfig, HeadPool, Task
 
 
 def _vision(file: Json) -> EncoderConfig:
+    # CLIP gives its last norm to [CLS] alone; we show every token through it, which changes
+    # nothing for [CLS], for a norm never looks at other tokens.
+    axes = family.pre_norm_axes(file) | {"embed_norm": True}
     return EncoderConfig(
         **family.sizes(file),
         **patches(file),
         prefix=("[CLS]",),
-        norm_placement=NormPlacement.PRE,
-        norm_eps=file["layer_norm_eps"],
-        # CLIP gives its last norm to [CLS] alone; we show every token through it, which changes
-        # nothing for [CLS], for a norm never looks at other tokens.
-        final_norm=True,
-        activation=family.activation(file["hidden_act"]),
+        **axes,
         unbiased=("patch",),
         dropout=file["attention_dropout"],
     )
-
-
-def _text(file: Json) -> EncoderConfig:
-    return family.tower_of_texts(file, causal=True)
 
 
 def _projection(file: Json, pool: HeadPool) -> HeadConfig:
@@ -36,7 +30,6 @@ def _projection(file: Json, pool: HeadPool) -> HeadConfig:
 
 
 DEFAULTS = {
-    "num_hidden_layers": 12,
     "hidden_act": "quick_gelu",
     "layer_norm_eps": 1e-5,
     "attention_dropout": 0.0,
@@ -55,11 +48,7 @@ VISION = Family(
     model_types=("clip_vision_model",),
     defaults={
         **DEFAULTS,
-        "hidden_size": 768,
-        "intermediate_size": 3072,
-        "num_attention_heads": 12,
-        "num_channels": 3,
-        "image_size": 224,
+        **PICTURE_SIZES,
         "patch_size": 32,
     },
     config=_vision,
@@ -93,13 +82,14 @@ TEXT = Family(
     defaults={
         **DEFAULTS,
         "vocab_size": 49408,
+        "num_hidden_layers": 12,
         "hidden_size": 512,
         "intermediate_size": 2048,
         "num_attention_heads": 8,
         "max_position_embeddings": 77,
         "pad_token_id": 1,
     },
-    config=_text,
+    config=lambda file: family.tower_of_texts(file, causal=True),
     optional_prefixes=("text_model.",),
     tensors="""
         embeddings.token_embedding.weight    embed.tokens.word.weight

@@ -2,9 +2,10 @@
 
 from dataclasses import replace
 
-from viz_encoder.checkpoints.family import CarriedHead, Family, Json, activation, classes
+from viz_encoder.checkpoints.family import Family, Json, pre_norm_axes, sizes
 from viz_encoder.checkpoints.picture import join_tokens, patches, registers
-from viz_encoder.config import Activation, EncoderConfig, HeadConfig, HeadPool, NormPlacement, Task
+from viz_encoder.checkpoints.tables import PICTURE_SIZES, labels_of_picture
+from viz_encoder.config import Activation, EncoderConfig, HeadPool
 
 
 def _config(file: Json) -> EncoderConfig:
@@ -12,18 +13,12 @@ def _config(file: Json) -> EncoderConfig:
     width = int(file["hidden_size"] * file["mlp_ratio"])
     if gated:  # two thirds, in eights: about as many weights as without the gate
         width = (int(width * 2 / 3) + 7) // 8 * 8
+    axes = pre_norm_axes(file) | ({"activation": Activation.SILU} if gated else {})
     return EncoderConfig(
-        n_layers=file["num_hidden_layers"],
-        n_heads=file["num_attention_heads"],
-        d_model=file["hidden_size"],
-        d_ff=width,
+        **sizes({**file, "intermediate_size": width}),
         **patches(file),
         prefix=("[CLS]",),
-        norm_placement=NormPlacement.PRE,
-        norm_eps=file["layer_norm_eps"],
-        embed_norm=False,
-        final_norm=True,
-        activation=Activation.SILU if gated else activation(file["hidden_act"]),
+        **axes,
         gated=gated,
         unbiased=() if file["qkv_bias"] else ("q", "k", "v"),
         dropout=file["hidden_dropout_prob"],
@@ -36,21 +31,13 @@ def _with_registers(file: Json) -> EncoderConfig:
     return replace(_config(file), prefix=prefix, antialias=True)
 
 
-def _classify(file: Json) -> HeadConfig:
-    return classes(file, task=Task.CLASSIFY, pool=HeadPool.CLS_MEAN)
-
-
 DEFAULTS = {
-    "hidden_size": 768,
-    "num_hidden_layers": 12,
-    "num_attention_heads": 12,
+    **PICTURE_SIZES,
     "mlp_ratio": 4,
     "hidden_act": "gelu",
     "hidden_dropout_prob": 0.0,
     "layer_norm_eps": 1e-6,
-    "image_size": 224,
     "patch_size": 14,
-    "num_channels": 3,
     "qkv_bias": True,
     "use_swiglu_ffn": False,
 }
@@ -74,7 +61,7 @@ TENSORS = """
     encoder.layer.#.layer_scale2.lambda1           layers.#.ff.down.scale
     layernorm.*                                    final_norm.*
 """
-HEADS = (CarriedHead(_classify, "classifier.*        heads.classify.out.*"),)
+HEADS = (labels_of_picture(HeadPool.CLS_MEAN),)
 
 PLAIN = Family(
     model_types=("dinov2",),

@@ -2,6 +2,7 @@
 
 from viz_encoder.checkpoints.family import Family, Json, pre_norm_axes, sizes, without_bias
 from viz_encoder.checkpoints.picture import join_tokens, patches, registers
+from viz_encoder.checkpoints.tables import PICTURE_SIZES
 from viz_encoder.config import EncoderConfig, Positions
 
 BIASES = {  # the setting that says whether our parts have a bias
@@ -31,16 +32,13 @@ def _config(file: Json) -> EncoderConfig:
 FAMILY = Family(
     model_types=("dinov3_vit",),
     defaults={
+        **PICTURE_SIZES,
         "hidden_size": 384,
-        "num_hidden_layers": 12,
         "num_attention_heads": 6,
         "intermediate_size": 1536,
         "hidden_act": "gelu",
         "layer_norm_eps": 1e-5,
         "rope_theta": 100.0,
-        "image_size": 224,
-        "patch_size": 16,
-        "num_channels": 3,
         "query_bias": True,
         "key_bias": False,
         "value_bias": True,

@@ -3,7 +3,7 @@
 from viz_encoder.checkpoints import family
 from viz_encoder.checkpoints.family import CarriedHead, Family, Json
 from viz_encoder.checkpoints.picture import join_tokens, patches
-from viz_encoder.checkpoints.tables import CLIP
+from viz_encoder.checkpoints.tables import CLIP, PICTURE_SIZES, labels_of_picture
 from viz_encoder.config import EncoderConfig, HeadConfig, HeadPool, Task
 
 
@@ -24,10 +24,7 @@ def _pool(file: Json) -> HeadConfig:
 
 
 DEFAULTS = {
-    "hidden_size": 768,
-    "intermediate_size": 3072,
-    "num_hidden_layers": 12,
-    "num_attention_heads": 12,
+    **PICTURE_SIZES,
     "hidden_act": "gelu_pytorch_tanh",
     "layer_norm_eps": 1e-6,
     "attention_dropout": 0.0,
@@ -51,7 +48,7 @@ PROBE = """
 
 VISION = Family(
     model_types=("siglip_vision_model",),
-    defaults={**DEFAULTS, "num_channels": 3, "image_size": 224, "patch_size": 16},
+    defaults=DEFAULTS,
     config=_vision,
     optional_prefixes=("vision_model.",),
     tensors="""
@@ -62,10 +59,7 @@ VISION = Family(
     + LAYERS,
     heads=(
         CarriedHead(lambda file: HeadConfig(Task.POOL, HeadPool.PROBE), PROBE),
-        CarriedHead(
-            lambda file: family.classes(file, task=Task.CLASSIFY, pool=HeadPool.MEAN),
-            "classifier.*                    heads.classify.out.*",
-        ),
+        labels_of_picture(HeadPool.MEAN),
     ),
     adapt=join_tokens,
     part_of=("siglip", "vision"),

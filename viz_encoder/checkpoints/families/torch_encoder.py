@@ -10,11 +10,12 @@ from collections.abc import Mapping
 
 from torch import Tensor, nn
 
-from viz_encoder.checkpoints.family import Family, Json, Shapes, activation
+from viz_encoder.checkpoints.family import Family, Json, Shapes, activation, without_bias
 from viz_encoder.config import Embedding, EncoderConfig, NormPlacement, Positions
 from viz_encoder.errors import CheckpointError
 
 FIRST = "layers.0.linear1.weight"
+BIASES = {"bias": ("q", "k", "v", "o", "up", "down"), "norm_bias": ("norm",)}
 
 
 def _complete(file: Json, shapes: Shapes) -> Json:
@@ -56,13 +57,8 @@ def _config(file: Json) -> EncoderConfig:
         embed_norm=False,
         final_norm=file["norm"],
         activation=activation(file["activation"]),
-        unbiased=_unbiased(file),
+        unbiased=without_bias(file, BIASES),
     )
-
-
-def _unbiased(file: Json) -> tuple[str, ...]:
-    linear = () if file["bias"] else ("q", "k", "v", "o", "up", "down")
-    return linear if file["norm_bias"] else (*linear, "norm")
 
 
 def _adapt(tensors: dict[str, Tensor], config: EncoderConfig) -> dict[str, Tensor]:

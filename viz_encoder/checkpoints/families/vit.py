@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from torch import Tensor, nn
 
-from viz_encoder.checkpoints import family
+from viz_encoder.checkpoints import family, tables
 from viz_encoder.checkpoints.family import CarriedHead, Family, Json
 from viz_encoder.checkpoints.picture import average_classes, join_tokens, patches
 from viz_encoder.config import EncoderConfig, HeadConfig, HeadPool, Task
@@ -21,18 +21,6 @@ def _config(file: Json, prefix: tuple[str, ...] = ("[CLS]",)) -> EncoderConfig:
     )
 
 
-def _distilled(file: Json) -> EncoderConfig:
-    return _config(file, prefix=("[CLS]", "[DIST]"))
-
-
-def _classify(file: Json) -> HeadConfig:
-    return family.classes(file, task=Task.CLASSIFY, pool=HeadPool.CLS)
-
-
-def _average(file: Json) -> HeadConfig:
-    return family.classes(file, task=Task.CLASSIFY, pool=HeadPool.CLS_DIST)
-
-
 def _pool(file: Json) -> HeadConfig:
     return HeadConfig(
         Task.POOL,
@@ -47,16 +35,10 @@ def _adapt(tensors: dict[str, Tensor], config: EncoderConfig) -> dict[str, Tenso
 
 
 DEFAULTS = {
-    "hidden_size": 768,
-    "num_hidden_layers": 12,
-    "num_attention_heads": 12,
-    "intermediate_size": 3072,
+    **tables.PICTURE_SIZES,
     "hidden_act": "gelu",
     "hidden_dropout_prob": 0.0,
     "layer_norm_eps": 1e-12,
-    "image_size": 224,
-    "patch_size": 16,
-    "num_channels": 3,
     "qkv_bias": True,
     "pooler_output_size": None,
     "pooler_act": "tanh",
@@ -79,11 +61,11 @@ TENSORS = """
     decoder.*                                          -  masked-patch decoder
 """
 HEADS = (
-    CarriedHead(_classify, "classifier.*                 heads.classify.out.*"),
+    tables.labels_of_picture(HeadPool.CLS),
     CarriedHead(_pool, "pooler.dense.*                   heads.pool.dense.*"),
 )
 AVERAGE = CarriedHead(
-    _average,
+    lambda file: family.classes(file, task=Task.CLASSIFY, pool=HeadPool.CLS_DIST),
     """
     cls_classifier.*                                   heads.classify.out.*
     distillation_classifier.*                          heads.classify.dist.*
@@ -110,7 +92,7 @@ VIT = Family(
 DEIT = Family(
     model_types=("deit",),
     defaults=DEFAULTS,
-    config=_distilled,
+    config=lambda file: _config(file, prefix=("[CLS]", "[DIST]")),
     optional_prefixes=("deit.",),
     tensors=TENSORS,
     heads=(*HEADS, AVERAGE),
