@@ -36,7 +36,7 @@ def reader_of(hint: Any) -> Reader:
         known = get_args(hint)
         return Reader(
             kinds.OneOf(known).words if len(known) > 1 else repr(*known),
-            lambda value: value if _is_text_in(known, value) else MISS,
+            lambda value: value if isinstance(value, str) and value in known else MISS,
         )
     if origin in SEVERAL:
         return _several(origin, get_args(hint))
@@ -47,10 +47,6 @@ def reader_of(hint: Any) -> Reader:
     if isinstance(hint, type) and issubclass(hint, AbstractArray):
         return _array(hint)
     return kinds.of_class(hint) if isinstance(hint, type) and hint is not Any else ANYTHING
-
-
-def _is_text_in(known: tuple[Any, ...], value: Any) -> bool:
-    return isinstance(value, str) and value in known
 
 
 def words_of(words: Words, value: Any) -> str:

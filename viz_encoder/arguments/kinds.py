@@ -133,7 +133,8 @@ def path(value: Any) -> Any:
 
 def member(kind: type[Enum], value: Any) -> Any:
     """The member of an enum, by its value, too."""
-    return next((one for one in kind if value is one or _is_value(value, one)), MISS)
+    named = isinstance(value, str)
+    return next((one for one in kind if value is one or (named and value == one.value)), MISS)
 
 
 def part(value: Any) -> Any:
@@ -210,10 +211,6 @@ def _of_class(kind: type, read: Callable[[Any], Any] | None, value: Any) -> Any:
         return value
     found = None if read is None else read(value)
     return MISS if found is None else found
-
-
-def _is_value(value: Any, one: Enum) -> bool:
-    return isinstance(value, str) and value == one.value
 
 
 def _of_bools(value: Any) -> bool:

@@ -206,12 +206,9 @@ def said(value: Any) -> str:
         return said(value.item())
     if isinstance(value, float):
         return repr(float(value))
-    plain = value is None or isinstance(value, PLAIN) or _is_array(value)
+    is_array = hasattr(value, "shape") and hasattr(value, "dtype")
+    plain = value is None or isinstance(value, PLAIN) or is_array
     return one_line(brief(value)) if plain else f"of type {type(value).__name__}"
-
-
-def _is_array(value: Any) -> bool:
-    return hasattr(value, "shape") and hasattr(value, "dtype")
 
 
 def _refused(

@@ -47,11 +47,13 @@ def compare_runs(theirs: nn.Module, ours: LoadedEncoder, plan: Plan) -> tuple[st
         sizes = f"the model's output has shape {tuple(expected.shape)}, ours {tuple(found.shape)}"
         notes.append(f"This encoder's output was not compared with the model's own: {sizes}.")
     else:
-        _require_equal(type(theirs).__name__, expected, found, tolerance)
-        _require_blocks(type(theirs).__name__, agree()[:-1])
+        name, apart = type(theirs).__name__, _apart(found, expected)
+        if not apart <= tolerance:
+            raise _another(name, f"output differs by {apart:.1e} of its largest value")
+        _require_blocks(name, agree()[:-1])
     if kind not in (torch.float32, torch.float64):
-        name = str(kind).removeprefix("torch.")
-        notes.append(f"The model in memory is {name}; here it is computed in float32.")
+        said = str(kind).removeprefix("torch.")
+        notes.append(f"The model in memory is {said}; here it is computed in float32.")
     return tuple(notes)
 
 
@@ -124,7 +126,7 @@ def _require_same_vector(theirs: Any, expected: Tensor, found: Tensor) -> None:
             else f"its own vector has shape {tuple(expected.shape)}, not {tuple(found.shape)}"
         )
         raise CheckpointError(why)
-    apart = float((found - expected).abs().max() / expected.abs().max().clamp(min=1e-12))
+    apart = _apart(found, expected)
     if not apart <= TOLERANCE.get(next(theirs.parameters()).dtype, 1e-4):
         raise CheckpointError(
             f"its own vectors differ from those of its modules by {apart:.1e} of the largest "
@@ -132,14 +134,16 @@ def _require_same_vector(theirs: Any, expected: Tensor, found: Tensor) -> None:
         )
 
 
-def _require_equal(name: str, expected: Output, found: Output, tolerance: float) -> None:
-    apart = float((found - expected).abs().max() / expected.abs().max().clamp(min=1e-12))
-    if not apart <= tolerance:
-        raise CheckpointError(
-            f"{name} computes something other than its weights and config say: its output "
-            f"differs by {apart:.1e} of its largest value. A hook, a replaced part or an "
-            "edited config can cause that; vz.record(model, …) captures the model as it runs."
-        )
+def _apart(found: Tensor, expected: Tensor) -> float:
+    return float((found - expected).abs().max() / expected.abs().max().clamp(min=1e-12))
+
+
+def _another(name: str, what: str) -> CheckpointError:
+    return CheckpointError(
+        f"{name} computes something other than its weights and config say: its {what}. A hook, a "
+        "replaced part or an edited config can cause that; vz.record(model, …) captures the model "
+        "as it runs."
+    )
 
 
 def _require_blocks(name: str, agree: list[bool]) -> None:
@@ -149,11 +153,7 @@ def _require_blocks(name: str, agree: list[bool]) -> None:
     taken before a norm; the output was compared.
     """
     if any(agree) and not all(agree):
-        raise CheckpointError(
-            f"{name} computes something other than its weights and config say: its hidden states "
-            f"after block {agree.index(False) + 1} differ. A hook, a replaced part or an edited "
-            "config can cause that; vz.record(model, …) captures the model as it runs."
-        )
+        raise _another(name, f"hidden states after block {agree.index(False) + 1} differ")
 
 
 def _probe(ours: LoadedEncoder) -> Tensor:

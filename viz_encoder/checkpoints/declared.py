@@ -187,15 +187,12 @@ def _prompts(about: Json) -> tuple[Mapping[str, str], str | None]:
         raise CheckpointError(f"its prompts are {shown(named)}; each must be a text with a name")
     kept = {name: text for name, text in named.items() if text is not None}
     for text in (*kept, *kept.values()):
-        if not isinstance(text, str) or len(text) > MAX_LETTERS or not _encodable(text):
+        halves = isinstance(text, str) and any("\ud800" <= letter <= "\udfff" for letter in text)
+        if not isinstance(text, str) or len(text) > MAX_LETTERS or halves:
             raise CheckpointError(f"it has the prompt {shown(text)}; it must be a text")
     if default is not None and default not in kept:
         raise CheckpointError(f"its default prompt {shown(default)} is not one of its prompts")
     return MappingProxyType(kept), default if default is not None and kept[default] else None
-
-
-def _encodable(text: str) -> bool:
-    return not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def _limit(limit: object, most: int) -> int:

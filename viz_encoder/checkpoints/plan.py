@@ -141,21 +141,19 @@ def plan_source(source: ModelSource, part: str, card: ModelCard) -> Plan:
             f"config.json promises {config.n_layers:,} layers, but the file holds only "
             f"{len(found):,} tensors. Check that the two belong together."
         )
+    untrained = card.untrained or written.get("untrained") is True
+    name = card.name.removesuffix(UNTRAINED) + UNTRAINED if untrained else card.name
     licence = card.license or _licence(written) or source.license() or "not stated"
     card = replace(
-        _untrained(card) if written.get("untrained") is True else card,
+        card,
+        name=name,
+        untrained=untrained,
         license=licence,
         family=family.model_types[0],
         n_parameters=config.n_parameters,
         notes=(*card.notes, *notes_on_unused(names, found, config.prediction_heads, written)),
     )
     return Plan(source, family, file, config, names, needed, card)
-
-
-def _untrained(card: ModelCard) -> ModelCard:
-    """Random weights, which all that is shown of them says by the model's name."""
-    name = card.name if card.name.endswith(UNTRAINED) else card.name + UNTRAINED
-    return replace(card, name=name, untrained=True)
 
 
 def _licence(file: Json) -> str:

@@ -97,14 +97,12 @@ def _without_a_head(
     built = {str(head.task) for head in heads}
     unused: dict[str, str] = {}
     for name in found:
-        tasks = {part.split(".")[1] for part in names.targets(name) or () if _is_head(part)}
+        tasks = {
+            part.split(".")[1] for part in names.targets(name) or () if part.startswith("heads.")
+        }
         for task in tasks - built:
             unused[names.plain(name).partition(".")[0]] = TASKS.get(Task(task), f"{task} head")
     return unused
-
-
-def _is_head(target: str) -> bool:
-    return target.startswith("heads.")
 
 
 def _of_architecture(words: str, file: Json) -> str:

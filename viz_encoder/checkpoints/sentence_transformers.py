@@ -195,9 +195,11 @@ def _pooling_settings(declared: Declared, d_model: int) -> Json:
 
 
 def _write_step(folder: Path, step: DeclaredStep) -> None:
+    about: dict[str, Any] = {}
+    tensors: dict[str, Tensor | None] = {}
     if isinstance(step, LayerNorm):
-        _write(folder / "config.json", {"dimension": len(step.weight)})
-        _write_weights(folder, {"norm.weight": step.weight, "norm.bias": step.bias})
+        about = {"dimension": len(step.weight)}
+        tensors = {"norm.weight": step.weight, "norm.bias": step.bias}
     elif isinstance(step, Dense):
         n_out, n_in = step.weight.shape
         part = "linear" if step.activation == "Identity" else "activation"
@@ -207,18 +209,18 @@ def _write_step(folder: Path, step: DeclaredStep) -> None:
             "bias": step.bias is not None,
             "activation_function": f"torch.nn.modules.{part}.{step.activation}",
         }
-        _write(folder / "config.json", about | ({"use_residual": True} if step.residual else {}))
+        about |= {"use_residual": True} if step.residual else {}
         tensors = {
             "linear.weight": step.weight,
             "linear.bias": step.bias,
             "residual.weight": step.residual_weight,
         }
-        _write_weights(folder, {name: each for name, each in tensors.items() if each is not None})
-
-
-def _write_weights(folder: Path, tensors: dict[str, Tensor]) -> None:
-    save_file(tensors, folder / WEIGHTS)
-    shutil.copymode(folder / "config.json", folder / WEIGHTS)  # safetensors writes private files
+    if about:
+        _write(folder / "config.json", about)
+        kept = {name: each for name, each in tensors.items() if each is not None}
+        save_file(kept, folder / WEIGHTS)
+        # safetensors writes private files.
+        shutil.copymode(folder / "config.json", folder / WEIGHTS)
 
 
 def _write(path: Path, content: object) -> None:

@@ -5,9 +5,7 @@ from torch import Tensor
 from viz_encoder.config import EncoderConfig
 from viz_encoder.config.head import probe_stems
 from viz_encoder.errors import KeyMismatch
-
-ALL = "layers.all."
-DECODER, WORDS = "heads.masked.out.weight", "embed.tokens.word.weight"
+from viz_encoder.model.saving import ALL, DECODER, WORDS
 
 
 def share_layers(tensors: dict[str, Tensor], n_layers: int) -> dict[str, Tensor]:

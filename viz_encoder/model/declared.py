@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import reduce
 
 import torch
 from jaxtyping import Float
@@ -152,7 +153,8 @@ class Declared:
             raise SelectionError(self.problem)
         kept = torch.where(valid[..., None], hidden, 0)
         within = self._within(valid, n_prompt)
-        return self._after_steps(torch.cat([_one(m, kept, valid, within) for m in self.methods], 1))
+        vectors = torch.cat([_one(m, kept, valid, within) for m in self.methods], dim=1)
+        return reduce(lambda found, step: step(found), self.steps, vectors)
 
     def parts(
         self, hidden: Hidden, valid: Valid, n_prompt: int = 0
@@ -218,11 +220,6 @@ class Declared:
         if not bool(kept.any(dim=1).all()):
             raise InputError("A text has no token after its prompt, so there is nothing to pool.")
         return kept
-
-    def _after_steps(self, vectors: Float[Tensor, "batch _"]) -> Float[Tensor, "batch _"]:
-        for step in self.steps:
-            vectors = step(vectors)
-        return vectors
 
 
 def token_weights(method: str, valid: Valid, within: Valid) -> Float[Tensor, "batch token"]:

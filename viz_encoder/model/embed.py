@@ -100,15 +100,12 @@ class Embed(nn.Module):
         self, values: Tensor, segments: Int[Tensor, "batch token"] | None = None
     ) -> Float[Tensor, "batch token d_model"]:
         """The first hidden state of token ids, pixels or vectors."""
-        x = values if self.tokens is None else self._look_up(values, segments)
+        more = () if segments is None else (segments,)
+        x = values if self.tokens is None else self.tokens(values, *more)
         self._check_length(x)
         table = self.position_table(values, x.shape[1])
         x = x if table is None else x + table.to(x)
         return self.project(self.dropout(self.norm(x)))
-
-    def _look_up(self, values: Tensor, segments: Tensor | None) -> Tensor:
-        assert self.tokens is not None
-        return self.tokens(values, segments) if segments is not None else self.tokens(values)
 
     def _check_length(self, x: Tensor) -> None:
         config = self.config

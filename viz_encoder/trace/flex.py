@@ -55,18 +55,14 @@ def _added(given: dict[str, Any], q: Tensor, k: Tensor) -> ScoreBlock | None:
     def changed(scores: Tensor, rows: Tensor) -> Tensor:
         return asked(lambda: mod(scores, b, h, rows, keys, *more))
 
-    def alike() -> Iterator[tuple[Tensor, ScoreBlock]]:
-        for rows, scores in _scores(q, k, given["scale"]):
-            yield rows, _constant(scores, rows, changed)
-
-    def by_score() -> Iterator[tuple[Tensor, ScoreBlock]]:
-        for rows, scores in _scores(q, k, given["scale"]):
-            yield rows, changed(scores, rows) - scores
+    def gained(of: Callable[[ScoreBlock, Tensor], ScoreBlock]) -> ScoreBlock:
+        blocks = _scores(q, k, given["scale"])
+        return gathered(((rows, of(scores, rows)) for rows, scores in blocks), q.shape[2])
 
     try:
-        bias = gathered(alike(), q.shape[2])
+        bias = gained(lambda scores, rows: _constant(scores, rows, changed))
     except _DependsOnScoreError:
-        bias = gathered(by_score(), q.shape[2])
+        bias = gained(lambda scores, rows: changed(scores, rows) - scores)
     return bias if bool((bias != 0).any()) else None
 
 

@@ -151,6 +151,8 @@ def fused_call(
         given["num_heads" if layer else "num_head"],
     )
     allowed = _allowed(source, given["mask"], given["mask_type"])
+    tensors = {name: x for name, x in given.items() if isinstance(x, Tensor)}
+    weights = {name: x for name, x in tensors.items() if "weight" in name or "bias" in name}
     run = FusedRun(
         layer,
         n_heads,
@@ -159,15 +161,11 @@ def fused_call(
         source.is_nested,
         allowed,
         masks.split(allowed),
-        {name: x for name, x in given.items() if not isinstance(x, Tensor)},
-        KeptWeights.of({name: x for name, x in given.items() if _is_weight(name, x)}),
+        {name: x for name, x in given.items() if name not in tensors},
+        KeptWeights.of(weights),
     )
     n_samples, n_tokens, _ = run.x.shape
     return LaterCall("multi_head_attention", (n_samples, n_heads, n_tokens, n_tokens), run.call)
-
-
-def _is_weight(name: str, x: Any) -> bool:
-    return isinstance(x, Tensor) and ("weight" in name or "bias" in name)
 
 
 def _allowed(source: Tensor, mask: Tensor | None, mask_type: int | None) -> Tensor | None:

@@ -180,9 +180,8 @@ class _Twin:
         for number, one in enumerate(self._probes.values()):
             if values is not None:
                 one.instead = values if number == at else torch.zeros_like(one.gave[0])
-        found = first_sequence(
-            self._module.forward(*_copies(self._parts.args), **_named(self._parts))
-        )
+        kwargs = dict(zip(self._parts.kwargs, _copies(self._parts.kwargs.values()), strict=True))
+        found = first_sequence(self._module.forward(*_copies(self._parts.args), **kwargs))
         if found is None:
             raise ApartError("it gives no sequence")
         return found
@@ -196,7 +195,8 @@ def in_parts(
     softmaxes: Iterable[SeenSoftmax],
 ) -> InParts | None:
     """Keep what a module needs to run again; None if it has no values of its own to look at."""
-    found, n_heads = first_sequence(out), next(filter(None, (_int(module, n) for n in HEADS)), 0)
+    found, told = first_sequence(out), (getattr(module, name, 0) for name in HEADS)
+    n_heads = next((n for n in told if isinstance(n, int) and n), 0)
     if found is None or not n_heads or found.shape[-1] % n_heads:
         return None
     every = (*args, *kwargs.values())
@@ -241,17 +241,8 @@ def _copies(given: Iterable[Any]) -> tuple[Any, ...]:
     return tuple(own_copy(x) if isinstance(x, Tensor) else x for x in given)
 
 
-def _named(parts: InParts) -> dict[str, Any]:
-    return dict(zip(parts.kwargs, _copies(parts.kwargs.values()), strict=True))
-
-
 def _is_plain(x: Any) -> bool:
     """Whether it can be given again: a cache, say, would have changed."""
     if isinstance(x, tuple | list):
         return all(map(_is_plain, x))
     return x is None or isinstance(x, bool | int | float | str | Tensor)
-
-
-def _int(module: nn.Module, name: str) -> int:
-    found = getattr(module, name, 0)
-    return found if isinstance(found, int) else 0

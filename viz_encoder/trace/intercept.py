@@ -94,13 +94,9 @@ class Interceptor(Operations):
         """Add a listener; its nn.MultiheadAttention modules now expose their keyword arguments."""
         self.listeners.append(listener)
         for module in listener.modules.values():
-            if _runs_code_of(module, nn.MultiheadAttention):
-                self._mark(module)
-
-    def _mark(self, module: nn.Module) -> None:
-        if id(module) not in self._marked:
-            self._marked[id(module)] = module
-            mark(module)
+            if _runs_code_of(module, nn.MultiheadAttention) and id(module) not in self._marked:
+                self._marked[id(module)] = module
+                mark(module)
 
     def enter(
         self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None
@@ -206,6 +202,10 @@ def listening(listener: "Recording") -> Iterator[None]:
 # One pair of global hooks for all recordings, always the same functions under the same key, so that
 # compiled functions recompile once under record(), not at every block.
 KEY = "viz_encoder"  # cannot collide: torch's keys are numbers
+HOOKS = (
+    *("_global_forward_pre_hooks", "_global_forward_hooks"),
+    *("_global_forward_hooks_with_kwargs", "_global_forward_hooks_always_called"),
+)
 _lock = Lock()
 _told: "tuple[Interceptor, ...]" = ()
 
@@ -215,10 +215,8 @@ def hook(one: "Interceptor") -> None:
     global _told
     with _lock:
         _told = (*_told, one)
-        torch_module._global_forward_pre_hooks[KEY] = _enter  # type: ignore[index]
-        torch_module._global_forward_hooks[KEY] = _leave  # type: ignore[index]
-        torch_module._global_forward_hooks_with_kwargs[KEY] = True  # type: ignore[index]
-        torch_module._global_forward_hooks_always_called[KEY] = True  # type: ignore[index]
+        for name, value in zip(HOOKS, (_enter, _leave, True, True), strict=True):
+            getattr(torch_module, name)[KEY] = value
 
 
 def unhook(one: "Interceptor") -> None:
@@ -227,10 +225,8 @@ def unhook(one: "Interceptor") -> None:
     with _lock:
         _told = tuple(each for each in _told if each is not one)
         if not _told:
-            torch_module._global_forward_pre_hooks.pop(KEY)  # type: ignore[call-overload]
-            torch_module._global_forward_hooks.pop(KEY)  # type: ignore[call-overload]
-            torch_module._global_forward_hooks_with_kwargs.pop(KEY)  # type: ignore[call-overload]
-            torch_module._global_forward_hooks_always_called.pop(KEY)  # type: ignore[call-overload]
+            for name in HOOKS:
+                getattr(torch_module, name).pop(KEY)
 
 
 def mark(module: nn.Module) -> None:

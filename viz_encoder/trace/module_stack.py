@@ -216,12 +216,10 @@ class ModuleStack:
     def _keep_weights(self, call: RecordedCall, module: nn.Module, given: tuple[Any, ...]) -> None:
         if isinstance(module, nn.TransformerEncoderLayer):
             call.part = keep(module)
-        elif isinstance(module, nn.MultiheadAttention) and not self._in_layer:
+        elif isinstance(module, nn.MultiheadAttention) and not (
+            self._stack and isinstance(self._stack[-1].module, nn.TransformerEncoderLayer)
+        ):
             call.part = keep(module, self._copy(given[0]) if self.hidden and given else None)
-
-    @property
-    def _in_layer(self) -> bool:
-        return bool(self._stack) and isinstance(self._stack[-1].module, nn.TransformerEncoderLayer)
 
     def _normed(self, norm: nn.Module, given: Any, out: Tensor | None, last: _Output) -> None:
         if given is not last.tensor and not last.nested:

@@ -146,6 +146,7 @@ def prove(layers: tuple[LayerTrace, ...], origin: Origin) -> Proof:
             continue
         if worst is None or found.error / allowed > error / tolerance:  # the first of equals
             error, tolerance, worst = found.error, allowed, (index, *found.at)
+    sinks = [layer.sink for layer in layers]
     signed = all(layer.signature is not None for layer in layers)
     if least > most:  # no row may attend to anything
         least = most = 1.0
@@ -155,12 +156,8 @@ def prove(layers: tuple[LayerTrace, ...], origin: Origin) -> Proof:
         *(empty_rows, nan_rows, origin.kernel),
         ROW_SUM_TOLERANCE.get(origin.dtype, PLAIN_ROW_SUM_TOLERANCE),
         (least, most),
-        tuple(_mean_shares(layer.sink) for layer in layers),
+        tuple(() if one is None else tuple(one.mean(dim=-1).tolist()) for one in sinks),
     )
-
-
-def _mean_shares(sink: Float[Tensor, "head query"] | None) -> tuple[float, ...]:
-    return () if sink is None else tuple(sink.mean(dim=-1).tolist())
 
 
 def _tolerance(layer: LayerTrace, dtype: str) -> float:

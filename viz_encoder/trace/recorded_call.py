@@ -209,8 +209,7 @@ def is_in_parts(calls: Sequence[RecordedCall], softmaxes: Sequence[SeenSoftmax])
 
 def _asks_with_some(call: RecordedCall) -> bool:
     """Whether fewer tokens than it was given are queries."""
-    n_queries, n_tokens = call.shape[2], n_tokens_in(call.given, call.shape[0])
-    return is_uneven(call) and n_tokens is not None and n_queries < n_tokens
+    return is_uneven(call) and call.shape[2] < (n_tokens_in(call.given, call.shape[0]) or 0)
 
 
 def _are_layers(calls: list[RecordedCall]) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 from torch import Tensor
@@ -25,22 +25,12 @@ NO_GRID = (
 )
 
 
-@runtime_checkable
-class _OfTransformers(Protocol):
-    def convert_ids_to_tokens(self, ids: Any) -> Any: ...
-
-
-@runtime_checkable
-class _OfTokenizers(Protocol):
-    def id_to_token(self, id: int) -> str | None: ...
-
-
 @dataclass(frozen=True)
 class GivenTokens:
     """What a person says of the tokens; at most one of names and tokenizer."""
 
     tokens: Sequence[str] | None = None
-    tokenizer: object = None
+    tokenizer: Any = None  # of transformers or tokenizers
     grid: Grid | tuple[int, int] | None = None
     image: object = None
 
@@ -106,7 +96,7 @@ def is_special(name: str) -> bool:
 
 
 def _tokenized(
-    tokenizer: object,
+    tokenizer: Any,
     tokens: Sequence[str] | None,
     given: Sequence[Tensor],
     count: tuple[int, int],
@@ -118,10 +108,10 @@ def _tokenized(
     if ids is None:
         raise TraceError(NO_IDS.format(n=count[1]))
     numbers = ids[row if ids.shape[0] > 1 else 0].tolist()
-    if isinstance(tokenizer, _OfTransformers):
+    if hasattr(tokenizer, "convert_ids_to_tokens"):
         names = tuple(map(str, tokenizer.convert_ids_to_tokens(numbers)))
         marks = set(getattr(tokenizer, "all_special_ids", ()))
-    elif isinstance(tokenizer, _OfTokenizers):
+    elif hasattr(tokenizer, "id_to_token"):
         names = tuple(tokenizer.id_to_token(number) or str(number) for number in numbers)
         marks = set()
     else:
