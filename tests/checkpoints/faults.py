@@ -4,10 +4,13 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
 
+import pytest
 from safetensors.numpy import save
 from torch import Tensor
 
+import viz_encoder as vz
 from viz_encoder.config import EncoderConfig
+from viz_encoder.errors import CheckpointError
 from viz_encoder.model import Encoder
 
 
@@ -15,7 +18,15 @@ def a_sentence(fault: Exception) -> bool:
     """Printable, whole and short."""
     text = str(fault)
     plain = text.isprintable() and "Traceback (" not in text
-    return plain and text.endswith(".") and len(text) < 800
+    return plain and text.endswith((".", "?")) and len(text) < 800
+
+
+def refuse(given: object, kind: type = CheckpointError, **options: object) -> str:
+    """What vz.load says of what it does not load."""
+    with pytest.raises(kind) as fault:
+        vz.load(given, device="cpu", **options)
+    assert a_sentence(fault.value)
+    return str(fault.value)
 
 
 def write(tensors: Mapping[str, Tensor], path: Path) -> None:

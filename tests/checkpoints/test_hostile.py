@@ -13,6 +13,7 @@ from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer, models
 
 import viz_encoder as vz
+from tests.checkpoints.faults import refuse
 from viz_encoder.checkpoints import files
 from viz_encoder.errors import (
     CheckpointError,
@@ -51,15 +52,6 @@ def change_tensors(folder: Path, change) -> None:
 
 def raw(header: bytes, data: bytes = b"", size: int | None = None) -> bytes:
     return struct.pack("<Q", len(header) if size is None else size) + header + data
-
-
-def refuse(folder: Path, kind: type = CheckpointError) -> str:
-    with pytest.raises(kind) as fault:
-        vz.load(folder, device="cpu")
-    text = str(fault.value)
-    assert len(text) < 800
-    assert text.rstrip().endswith(".") and "Traceback" not in text
-    return text
 
 
 def test_the_sound_folder_loads(folder):

@@ -1,10 +1,9 @@
 """Models in memory load as their files do: same weights, same maps; what cannot be read is said."""
 
 import json
-import tempfile
+import re
 import warnings
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,6 +11,8 @@ import pytest
 import torch
 from tokenizers import Tokenizer
 from torch import nn
+from torch.nn.utils.parametrizations import spectral_norm, weight_norm
+from torch.nn.utils.prune import random_unstructured
 from transformers import (
     BertConfig,
     BertForMaskedLM,
@@ -26,12 +27,15 @@ from transformers import (
     ViTConfig,
     ViTImageProcessor,
     ViTModel,
+    pipeline,
 )
 
 import viz_encoder as vz
 from tests.checkpoints.cases import CASES
 from tests.checkpoints.faults import a_sentence
 from tests.checkpoints.parity import SIZES, TOLERANCE, Case, ask, compare, save
+from tests.checkpoints.saved import saved
+from tests.shape_checks import shapes_checked
 from tests.slow import slow, slow_but
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import CheckpointError, InputError, KeyMismatch, UnknownFamily
@@ -50,23 +54,14 @@ ONE = first_of_each()
 SOME = ["bert", "roberta", "dinov3_vit", "siglip text", "t5", "vit_mae"]
 
 
-@cache
-def saved(name: str):
-    """The reference, eager, and the encoder of its folder."""
-    folder = Path(tempfile.mkdtemp(dir=saved.root))
-    reference = save(ONE[name], folder)
-    return reference, folder, vz.load(folder, device="cpu", part=ONE[name].part)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _folders(tmp_path_factory):
-    saved.root = tmp_path_factory.mktemp("checkpoints")
-    yield
-    saved.cache_clear()
+def held(name: str):
+    """The reference, its folder, and the encoder of that."""
+    found = saved(ONE[name].name)
+    return found.reference, found.folder, found.encoder
 
 
 def tokenizer() -> PreTrainedTokenizerFast:
-    _, folder, _ = saved("bert")
+    _, folder, _ = held("bert")
     return PreTrainedTokenizerFast(
         tokenizer_file=str(folder / "tokenizer.json"), pad_token="[PAD]", unk_token="[UNK]"
     )
@@ -85,7 +80,7 @@ def same_weights(a: LoadedEncoder, b: LoadedEncoder) -> bool:
 @pytest.mark.parity
 @pytest.mark.parametrize("name", slow_but(SOME, ONE))
 def test_it_equals_the_reference(name):
-    reference, _, from_files = saved(name)
+    reference, _, from_files = held(name)
     encoder = vz.load(reference, device="cpu", part=ONE[name].part)
     apart = compare(encoder, ask(ONE[name], encoder, reference))
     assert apart.worst <= TOLERANCE * ONE[name].loose, apart
@@ -100,7 +95,7 @@ def test_it_equals_the_reference(name):
 
 @pytest.mark.parametrize("kind", ["fast", "tokenizers"])
 def test_texts_are_read_with_the_tokenizer_that_was_given(kind):
-    reference, folder, from_files = saved("bert")
+    reference, folder, from_files = held("bert")
     given = tokenizer()
     given = given if kind == "fast" else given.backend_tokenizer
     before = Tokenizer.from_file(str(folder / "tokenizer.json"))
@@ -114,7 +109,7 @@ def test_texts_are_read_with_the_tokenizer_that_was_given(kind):
 
 
 def test_a_tokenizer_goes_before_that_of_a_folder(tmp_path):
-    _, folder, _ = saved("bert")
+    _, folder, _ = held("bert")
     other = Tokenizer.from_str((folder / "tokenizer.json").read_text().replace('"w7"', '"cat"'))
     encoder = vz.load(folder, tokenizer=other, device="cpu")
     assert vz.capture(encoder, "cat w8").tokens == ("cat", "w8")
@@ -122,7 +117,7 @@ def test_a_tokenizer_goes_before_that_of_a_folder(tmp_path):
 
 
 def test_without_a_tokenizer_it_takes_ids_and_says_so():
-    reference, _, from_files = saved("bert")
+    reference, _, from_files = held("bert")
     encoder = vz.load(reference, device="cpu")
     assert encoder.reader is None and encoder.kind == "text"
     ids = from_files.read(TEXT).values
@@ -154,7 +149,7 @@ def test_pictures_are_prepared_by_the_processor_that_was_given(tmp_path):
 
 
 def test_a_whole_clip_gives_the_half_that_is_asked_for():
-    reference, _, _ = saved("clip text")
+    reference, _, _ = held("clip text")
     assert vz.load(reference, part="text", device="cpu").kind == "text"
     vision = vz.load(reference, device="cpu")
     assert vision.kind == "image" and any("part=" in note for note in vision.card.notes)
@@ -183,7 +178,7 @@ Pooling.__module__ = "sentence_transformers.models.Pooling"
 
 
 def test_a_sentence_transformer_brings_its_tokenizer_and_its_pooling():
-    reference, _, from_files = saved("bert")
+    reference, _, from_files = held("bert")
     model = nn.Sequential(Transformer(reference), Pooling())
     model.prompts, model.default_prompt_name, model.max_seq_length = {"query": "w9 "}, None, 5
     encoder = vz.load(model, device="cpu")
@@ -339,6 +334,9 @@ def test_any_dtype_and_training_mode(dtype):
     weight = model.embeddings.word_embeddings.weight
     assert torch.equal(encoder.model.embed.tokens.word.weight, weight.float())
     assert model.dtype == dtype
+    name = str(dtype).removeprefix("torch.")
+    said = f"The model in memory is {name}; here it is computed in float32."
+    assert encoder.card.notes == (() if dtype is torch.float64 else (said,))
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:torch")
@@ -488,11 +486,6 @@ def test_a_model_that_computes_something_else_is_refused(change):
     assert model.training and before.card.notes == ()
 
 
-def test_half_precision_is_said():
-    said = vz.load(bert().bfloat16()).card.notes
-    assert said == ("The model in memory is bfloat16; here it is computed in float32.",)
-
-
 def test_another_tokenizer_s_padding_is_refused_where_positions_are_counted_past_it():
     torch.manual_seed(0)
     model = RobertaModel(RobertaConfig(**SIZES, pad_token_id=1))
@@ -525,3 +518,44 @@ def test_what_a_norm_hides_from_the_output_is_seen_in_the_hidden_states():
     model.encoder.layer[1].register_forward_hook(lambda _, given, out: 1.5 * out)
     refused(model, CheckpointError, "hidden states after block 2 differ")
     assert len(model.encoder.layer[2]._forward_hooks) == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (5, "model is 5; it must be the name"),
+        (None, "model is None; it must be"),
+        (BertModel, "model is the class BertModel; it must be"),
+        (BertConfig(), "model is of type BertConfig; it must be"),
+    ],
+)
+def test_what_is_no_model_is_never_looked_for_as_a_folder(given, says):
+    with shapes_checked(False):
+        refused(given, CheckpointError, says)
+
+
+def test_a_pipeline_is_loaded_by_its_parts():
+    whole = pipeline("feature-extraction", model=bert(), tokenizer=tokenizer())
+    says = r"FeatureExtractionPipeline; it must be the model that it holds: (vz\.load\(.*\))\.$"
+    with shapes_checked(False), pytest.raises(CheckpointError, match=says) as told:
+        vz.load(whole)
+    advice = re.search(says, str(told.value))[1]
+    assert advice == "vz.load(pipeline.model, tokenizer=pipeline.tokenizer)"
+    assert eval(advice, {"vz": vz, "pipeline": whole}).reader is not None
+    assert vz.load(whole.model, whole.tokenizer).reader is not None  # in this order without names
+
+
+@pytest.mark.parametrize("normed", [weight_norm, spectral_norm, random_unstructured])
+def test_weights_that_are_made_as_the_model_runs_point_to_record(normed):
+    model = bert()
+    named = ("weight", 0.5) if normed is random_unstructured else ()
+    normed(model.encoder.layer[0].attention.self.query, *named)
+    refused(model, KeyMismatch, r"^The model holds .*attention\.self\.query.*vz\.record")
+    with torch.no_grad(), vz.record(model.eval()) as recording:
+        model(torch.tensor([[5, 6, 7]]))
+    assert recording.trace().proof.passed
+    encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 8, batch_first=True), 1).eval()
+    normed(encoder.layers[0].linear1, *named)
+    refused(
+        encoder, CheckpointError, r"layers\.0\.linear1 is computed from other tensors.*vz\.record"
+    )

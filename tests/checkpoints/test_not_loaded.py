@@ -11,6 +11,7 @@ from safetensors import safe_open
 import viz_encoder as vz
 from tests.checkpoints.cases import CASES, KINDS
 from tests.checkpoints.parity import SIZES, Case, save
+from tests.checkpoints.saved import NAMED, saved
 from tests.slow import slow_but
 from viz_encoder.checkpoints import plan
 from viz_encoder.checkpoints.recognize import names_a_head
@@ -18,7 +19,6 @@ from viz_encoder.cli import main
 from viz_encoder.ui.form.model_panel import plan_panel
 
 OF_TRANSFORMERS = {case.model_type: case for case in CASES if case.save is None}
-NAMED = {case.name: case for case in CASES}
 
 
 def classes_of(case: Case) -> list[type]:
@@ -76,11 +76,9 @@ LACKING = {"as it was trained": ["sop_classifier.classifier"], "for answers": ["
 
 @pytest.mark.parity
 @pytest.mark.parametrize("name", slow_but(KINDS, NAMED))
-def test_a_head_that_is_loaded_has_no_note(tmp_path, name):
+def test_a_head_that_is_loaded_has_no_note(name):
     """All heads of the cases are compared with the reference, but for these."""
-    case = NAMED[name]
-    save(case, tmp_path)
-    notes = plan(tmp_path, part=case.part).card.notes
+    notes = saved(name).encoder.card.notes
     wanted = next((stems for end, stems in LACKING.items() if name.endswith(end)), [])
     if name == "timm SigLIP, pooled more widely":
         assert sorted(stems(notes)) == ["attn_pool", "head"]
@@ -115,11 +113,10 @@ def test_heads_of_bert_in_words(tmp_path, kind, capsys):
     assert wanted or ("not loaded" not in said and "not loaded" not in shown)
 
 
-def test_a_tower_says_how_it_is_loaded(tmp_path):
-    case = NAMED[next(name for name, case in NAMED.items() if case.model_type == "clip")]
-    save(case, tmp_path)
+def test_a_tower_says_how_it_is_loaded():
+    folder = saved("CLIP, its text part").folder
     for part, other in (("text", "vision"), ("vision", "text")):
-        notes = plan(tmp_path, part=part).card.notes
+        notes = plan(folder, part=part).card.notes
         assert (
             f'The {other} tower ({other}_model) was not loaded; part="{other}" loads it.' in notes
         )

@@ -1,6 +1,7 @@
 """Ids, pixels and vectors that come ready made: a trace a row; padding is never in silence."""
 
 import copy
+import tempfile
 from functools import cache
 from pathlib import Path
 
@@ -10,16 +11,15 @@ import torch
 from transformers import BatchEncoding
 
 import viz_encoder as vz
-from tests.checkpoints.cases import CASES
 from tests.checkpoints.faults import a_sentence
-from tests.checkpoints.parity import N_WORDS, TOLERANCE, save
+from tests.checkpoints.parity import N_WORDS, TOLERANCE
+from tests.checkpoints.saved import ROOT, saved
 from tests.slow import slow_but
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import InputError
 from viz_encoder.inputs import Grid, Inputs, Sample
 from viz_encoder.trace.batches import batches
 
-NAMED = {case.name: case for case in CASES}
 SIZES = {"n_layers": 2, "n_heads": 2, "d_model": 8, "d_ff": 12}
 IDS = torch.tensor([[7, 8, 9, 6], [9, 8, 7, 5]])
 PADDED = {  # of the id 0; True = real
@@ -29,30 +29,17 @@ PADDED = {  # of the id 0; True = real
 }
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _folders(tmp_path_factory):
-    made.root = tmp_path_factory.mktemp("checkpoints")
-    yield
-    made.cache_clear()
-
-
+@cache
 def held(name: str, tokenizer: bool = False):
-    """See `made`."""
-    return made(name, tokenizer)
-
-
-@cache
-def made(name: str, tokenizer: bool):
     """A reference in memory, run eagerly, and the encoder of its folder, with or without words."""
-    folder = Path(made.root / f"{name} {tokenizer}".replace(",", ""))
-    folder.mkdir()
-    reference = save(NAMED[name], folder)
-    if not tokenizer:
-        (folder / "tokenizer.json").unlink()
-    return reference, vz.load(folder, device="cpu", part=NAMED[name].part)
+    found = saved(name)
+    if tokenizer:
+        return found.reference, found.encoder
+    folder = found.copy(Path(tempfile.mkdtemp(dir=ROOT.name)))
+    (folder / "tokenizer.json").unlink()
+    return found.reference, found.load(folder)
 
 
-@cache
 def bert(tokenizer: bool = False) -> LoadedEncoder:
     return held("BERT", tokenizer)[1]
 

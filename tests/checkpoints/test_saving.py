@@ -10,14 +10,14 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import viz_encoder as vz
-from tests.checkpoints.cases import CASES, KINDS
+from tests.checkpoints.cases import KINDS
 from tests.checkpoints.faults import a_sentence
-from tests.checkpoints.parity import inputs_of, save
+from tests.checkpoints.parity import inputs_of
+from tests.checkpoints.saved import NAMED, saved
 from tests.slow import slow, slow_but
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import CheckpointError, InputError, KeyMismatch
 
-NAMED = {case.name: case for case in CASES}
 AXES = {"n_layers": 2, "d_model": 16, "n_heads": 2, "d_ff": 24, "vocab_size": 30}
 CONFIG = vz.EncoderConfig(**AXES)
 
@@ -41,11 +41,7 @@ def require_same(a: LoadedEncoder, b: LoadedEncoder, inputs: object) -> None:
 
 @pytest.mark.parametrize("name", slow_but(KINDS, NAMED))
 def test_every_family_comes_back_bit_for_bit(name, tmp_path):
-    case = NAMED[name]
-    source = tmp_path / "source"
-    source.mkdir()
-    save(case, source)
-    encoder = vz.load(source, device="cpu", part=case.part)
+    case, encoder = saved(name).case, saved(name).encoder
     encoder.save(tmp_path / "ours")
     again = vz.load(tmp_path / "ours", device="cpu")
     require_same(encoder, again, inputs_of(case, encoder)[0])
@@ -57,7 +53,7 @@ def test_every_family_comes_back_bit_for_bit(name, tmp_path):
     again.save(tmp_path / "twice")
     for file in ("config.json", "model.safetensors"):
         first, second = ((tmp_path / place / file).read_bytes() for place in ("ours", "twice"))
-        assert first.replace(b'"source"', b'"ours"') == second, file
+        assert first.replace(encoder.card.name.encode(), b"ours") == second, file
 
 
 @pytest.mark.parametrize("name", ["grammar", "scene", slow("all-MiniLM-L6-v2")])

@@ -9,7 +9,8 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import viz_encoder as vz
-from viz_encoder.errors import CheckpointError, UnsafeFile
+from tests.checkpoints.faults import refuse
+from viz_encoder.errors import UnsafeFile
 from viz_encoder.model import Encoder
 
 AXES = {
@@ -45,15 +46,6 @@ def write_index(folder: Path, listed: object) -> None:
 
 def listed(folder: Path) -> dict[str, str]:
     return json.loads((folder / INDEX).read_text())["weight_map"]
-
-
-def refuse(folder: Path | str, kind: type = CheckpointError, **options) -> str:
-    with pytest.raises(kind) as fault:
-        vz.load(folder, device="cpu", **options)
-    text = str(fault.value)
-    assert len(text) < 800 and text.isprintable()
-    assert text.rstrip().endswith(".") and "Traceback" not in text
-    return text
 
 
 def test_shards_are_one_checkpoint(folder, tmp_path):

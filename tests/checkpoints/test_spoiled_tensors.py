@@ -2,7 +2,6 @@
 
 import gc
 import json
-import shutil
 import sys
 
 import pytest
@@ -12,7 +11,7 @@ from safetensors.torch import load_file
 import viz_encoder as vz
 from tests.checkpoints.cases import CASES
 from tests.checkpoints.faults import a_sentence, write
-from tests.checkpoints.parity import save
+from tests.checkpoints.saved import saved
 from tests.slow import slow, slow_but
 from viz_encoder.errors import CheckpointError
 from viz_encoder.model import Encoder
@@ -34,25 +33,12 @@ CHANGES = {
 }
 
 
-@pytest.fixture(scope="module")
-def saved(tmp_path_factory):
-    """Each case's checkpoint, written once."""
-    folders = {}
-
-    def folder_of(name):
-        if name not in folders:
-            folders[name] = tmp_path_factory.mktemp("saved")
-            save(SPOILED[name], folders[name])
-        return folders[name]
-
-    return folder_of
-
-
 @pytest.fixture
-def case(request, tmp_path, saved):
+def case(request, tmp_path):
     """The case, its checkpoint copied to where it may be spoiled."""
-    shutil.copytree(saved(request.param), tmp_path, dirs_exist_ok=True)
-    return SPOILED[request.param]
+    found = saved(SPOILED[request.param].name)
+    found.copy(tmp_path)
+    return found.case
 
 
 def once(names) -> list[str]:

@@ -8,7 +8,7 @@ from PIL import Image
 import viz_encoder as vz
 from tests.checkpoints.faults import a_sentence
 from tests.export.runs import facts_of
-from viz_encoder.errors import CheckpointError, ConfigError
+from viz_encoder.errors import CheckpointError
 from viz_encoder.export.save import save
 from viz_encoder.figures.options import VIEWS
 from viz_encoder.trace.map_view import MapView
@@ -81,11 +81,6 @@ def test_seeds_that_there_are_not(seed):
     with pytest.raises(CheckpointError, match="seed is") as fault:
         vz.load(SMALL, seed=seed)
     assert a_sentence(fault.value)
-
-
-def test_one_that_this_machine_could_not_hold():
-    with pytest.raises(ConfigError, match="this machine has"):
-        vz.load(vz.EncoderConfig(d_model=2**20, n_heads=1))
 
 
 def all_of_it(tmp_path):
