@@ -47,19 +47,3 @@ def test_two_texts(tmp_path, capsys):
     assert pair == [str(i), first[i], str(j), second[j]]
     assert float(share) == pytest.approx(found.shares[i, j], abs=1e-3)
     assert "dog" in str(json.loads(out.read_text())["data"][0]["x"])
-
-
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        (["a cat", "--of", "answer"], "no prediction head"),
-        (["a cat", "--token", "9"], "no token 9"),
-        (["a cat", "--token", "dog"], "dog"),
-        (["a cat", "-o", "x.doc"], "has no known ending"),
-        (["nothing.png"], "is not a file"),
-        (["a cat", "--pair", "a dog", "--token", "1"], "leave out other questions"),
-    ],
-)
-def test_faults_are_sentences(capsys, given, said):
-    assert main(["attribute", *given]) == 1
-    assert said in capsys.readouterr().err

@@ -14,6 +14,8 @@ from viz_encoder import cli
 
 ASCII = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}  # Python would mend C itself
 LONG = "x" * 5000
+POOL = ["pool", "texts.csv", "--device", "cpu", "-o", "a.csv"]
+CORPUS = ["corpus", "texts.csv", "--model", "grammar", "--device", "cpu", "-o", "heads.json"]
 
 
 def run(*arguments: str, text: bool = True, umask: int = -1, **changed: str):
@@ -153,16 +155,46 @@ def _called(arguments: list[str], capsys) -> tuple[int, str]:
         (["pool", "{folder}", "-o", "a.csv"], 1, "The set is empty"),
         (["models", LONG], 1, "no folder"),
         (["audit", LONG], 2, "does not name a function"),
+        (["attribute", "a cat", "--of", "answer"], 1, "no prediction head"),
+        (["attribute", "a cat", "--token", "9"], 1, "no token 9"),
+        (["attribute", "a cat", "--token", "dog"], 1, "There is no token 'dog'"),
+        (["attribute", "a cat", "-o", "x.doc"], 1, "has no known ending"),
+        (["attribute", "nothing.png"], 1, "is not a file"),
+        (["attribute", "a cat", "--pair", "a dog", "--token", "1"], 1, "leave out other questions"),
+        (["effect", "", "--model", "grammar"], 1, "The text is empty"),
+        (["effect", "the [MASK]", "--model", "grammar", "--heads", "3"], 1, "3.0,2.1"),
+        (["effect", "the [MASK]", "--model", "grammar", "--heads", "9.0"], 1, "no layer 9"),
+        (["effect", "the [MASK]", "-o", "effect.txt"], 1, "must end in .csv"),
+        (["effect", "the [MASK]", "--model", "grammar", "--answer", "keyses"], 1, "keyses"),
+        ([*POOL, "--methods", "mean,odd"], 1, "no pooling 'odd'"),
+        ([*POOL, "--methods", "attention"], 1, "needs a learned query"),
+        ([*POOL, "--states", "7"], 1, "no state 7"),
+        ([*POOL, "--states", "x"], 1, "--states is 'x'"),
+        ([*POOL, "--prompt", "q"], 1, "no prompt named 'q'; it has no prompts"),
+        ([*POOL, "--model", "grammar", "--methods", "declared"], 1, "declares no pooling"),
+        ([*POOL, "--model", "grammar", "--prompt", "query"], 1, "declares no pooling"),
+        ([*POOL, "-o", "a.pdf"], 1, "choose one of .csv"),
+        ([*POOL, "--table", "t.csv"], 1, "no labels"),
+        ([*CORPUS, "-o", "heads.xls"], 1, "known ending"),
+        ([*CORPUS, "-o", "no/heads.csv"], 1, "cannot be written"),
+        ([*CORPUS, "--column", "body"], 1, "'id', 'text', and no column 'body'"),
+        ([*CORPUS, "--measures", "speed"], 1, "measures holds 'speed'"),
+        ([*CORPUS, "--examples", "0"], 1, "at least 1"),
+        ([*CORPUS, "--vectors", "vectors.npy"], 1, "must end in .parquet"),
+        ([*CORPUS, "-o", "v.parquet", "--vectors", "v.parquet"], 1, "cannot be one file"),
+        ([*CORPUS, "--vectors", "v.parquet", "--pooling", "sum"], 1, "no pooling 'sum'"),
     ],
 )
 def test_odd_values_are_answered_plainly(tmp_path, monkeypatch, saved, capsys, given, status, says):
+    """In a sentence, and no file is left."""
     monkeypatch.chdir(tmp_path)
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "folder").mkdir()
+    (tmp_path / "texts.csv").write_text("id,text\n0,the keys are old\n1,the key\n")
     places = {"saved": saved, "pipe": tmp_path / "pipe", "folder": tmp_path / "folder"}
     got, said = _called([part.format(**places) for part in given], capsys)
     assert got == status and says in said and len(said) < 1500
-    assert sorted(os.listdir(tmp_path)) == ["folder", "pipe"]
+    assert sorted(os.listdir(tmp_path)) == ["folder", "pipe", "texts.csv"]
 
 
 def test_a_temporary_folder_that_cannot_be_written(tmp_path, monkeypatch, capsys):

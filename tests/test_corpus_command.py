@@ -64,25 +64,6 @@ def test_vectors_are_written_beside_the_table(run, tmp_path, capsys):
     found = HeadTable.load("heads.json").vectors
     said = f"vectors.parquet: 3 vectors of {len(found.mean)} numbers (max); the mean cosine of two"
     assert f"{said} texts is {found.mean_cosine:.2f}." in capsys.readouterr().out
-    for given, said in (
-        (("-o", "heads.json", "--vectors", "vectors.npy"), "must end in .parquet"),
-        (("-o", "v.parquet", "--vectors", "v.parquet"), "cannot be one file"),
-        (("-o", "heads.json", "--vectors", "v.parquet", "--pooling", "sum"), "no pooling 'sum'"),
-    ):
-        assert run(*given) == 1
-        assert said in capsys.readouterr().err
-
-
-def test_faults_are_told_before_the_work(run, capsys):
-    for given, said in (
-        (("-o", "heads.xls"), "known ending"),
-        (("-o", "no/heads.csv"), "cannot be written"),
-        (("-o", "heads.csv", "--column", "body"), "'id', 'text', and no column 'body'"),
-        (("-o", "heads.csv", "--measures", "speed"), "measures holds 'speed'"),
-        (("-o", "heads.csv", "--rank", "previous", "--examples", "0"), "at least 1"),
-    ):
-        assert run(*given) == 1
-        assert said in capsys.readouterr().err
 
 
 def test_a_treebank_gives_relations(run, tmp_path, capsys):

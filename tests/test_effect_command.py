@@ -3,7 +3,6 @@
 import csv
 
 import numpy as np
-import pytest
 
 import viz_encoder as vz
 from viz_encoder.cli import main
@@ -45,24 +44,3 @@ def test_a_reference_is_named(tmp_path, capsys):
     given = ["effect", SENTENCE, "--model", "grammar", "--reference", str(tmp_path / "set.txt")]
     assert main(given) == 0
     assert "its mean over 2 texts" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (["--heads", "3"], "3.0,2.1"),
-        (["--heads", "9.0"], "no layer 9"),
-        (["-o", "effect.txt"], "must end in .csv"),
-        (["--answer", "keyses"], "keyses"),
-    ],
-)
-def test_what_cannot_be_is_said(options, said, capsys, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert main(["effect", SENTENCE, "--model", "grammar", *options]) == 1
-    assert said in capsys.readouterr().err
-    assert not list(tmp_path.iterdir())
-
-
-def test_an_empty_text_is_called_empty(capsys):
-    assert main(["effect", "", "--model", "grammar"]) == 1
-    assert "The text is empty" in capsys.readouterr().err

@@ -78,26 +78,6 @@ def test_the_table_is_printed_and_written(tmp_path, capsys):
     assert len(table.read_text().splitlines()) == 3
 
 
-@pytest.mark.parametrize(
-    ("name", "options", "says"),
-    [
-        ("a.csv", ["--methods", "mean,odd"], "no pooling 'odd'"),
-        ("a.csv", ["--methods", "attention"], "needs a learned query"),
-        ("a.csv", ["--states", "7"], "no state 7"),
-        ("a.csv", ["--prompt", "query"], "no prompt named 'query'; it has no prompts"),
-        ("a.csv", ["--model", "grammar", "--methods", "declared"], "declares no pooling"),
-        ("a.csv", ["--model", "grammar", "--prompt", "query"], "declares no pooling"),
-        ("a.csv", ["--states", "x"], "--states is 'x'"),
-        ("a.pdf", [], "choose one of .csv"),
-        ("a.csv", ["--table", "t.csv"], "no labels"),
-    ],
-)
-def test_faults_are_plain_and_leave_no_file(run, tmp_path, capsys, name, options, says):
-    assert run(name, *options) == 1
-    assert says in capsys.readouterr().err
-    assert [path.name for path in tmp_path.iterdir()] == ["texts.txt"]
-
-
 def test_without_pyarrow_it_says_what_to_install(run, monkeypatch, capsys):
     real = importlib.util.find_spec
     monkeypatch.setattr(
