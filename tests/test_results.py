@@ -318,19 +318,13 @@ def test_html_says_the_sizes(minilm, trace, found, report):
     assert report.sentence[:200] in said and report.check("gradient").evidence[:200] in said
 
 
-@pytest.mark.parametrize("text", ["سلام", "שלום", "##לום", "dog שלום", "١٢"])
-def test_text_read_from_right_to_left_is_isolated_in_sentences(text):
-    assert quoted(text) == f"“\u2068{text}\u2069”"
-
-
-@pytest.mark.parametrize("text", ["", "dog", "[CLS]", "привет", "犬", "12"])
-def test_other_text_is_quoted_as_it_is(text):
-    assert quoted(text) == f"“{text}”"
+def test_only_text_read_from_right_to_left_is_isolated_in_sentences():
+    for text in ("سلام", "שלום", "##לום", "dog שלום", "١٢"):
+        assert quoted(text) == f"“\u2068{text}\u2069”"
+    for text in ("", "dog", "[CLS]", "привет", "犬", "12"):
+        assert quoted(text) == f"“{text}”"
 
 
 def test_one_block_is_not_called_blocks():
-    assert [after_blocks(n) for n in (0, 1, 2)] == [
-        "after 0 blocks",
-        "after 1 block",
-        "after 2 blocks",
-    ]
+    said = [after_blocks(n) for n in (0, 1, 2)]
+    assert said == ["after 0 blocks", "after 1 block", "after 2 blocks"]

@@ -21,31 +21,24 @@ def test_one_number_changed_is_seen_wherever_it_is(dtype, shape, rng):
         assert not same_bits(x, changed)
 
 
-def test_nan_equals_nothing_else():
-    x = torch.tensor([1.0, float("nan"), float("inf")])
-    assert same_bits(x, x.clone())
-    assert not same_bits(x, x.nan_to_num())
-
-
-def test_shape_type_and_order_in_memory(rng):
-    x = torch.randn(4, 6, generator=rng)
-    assert not same_bits(x, x.reshape(6, 4))
-    assert not same_bits(x, x.double())
-    assert same_bits(x.mT, x.mT.contiguous())  # the same numbers, laid out otherwise
-    assert not same_bits(x.mT, x.mT.contiguous() + 1)
-
-
-def test_the_sign_of_zero_and_what_holds_no_number():
-    assert not same_bits(torch.tensor([0.0]), torch.tensor([-0.0]))
-    assert same_bits(torch.empty(0, 3), torch.empty(0, 3))
-
-
-def test_tensors_of_inference_and_with_gradients(rng):
+def test_bits_count_and_not_how_they_lie_or_who_made_them(rng):
+    x, odd = torch.randn(4, 6, generator=rng), torch.tensor([1.0, float("nan"), float("inf")])
     with torch.inference_mode():
-        x = torch.randn(2, 8, generator=rng)
-    y = x.clone().requires_grad_()
-    assert same_bits(x, y)
-    assert not same_bits(x, y * 2)
+        made = torch.randn(2, 8, generator=rng)
+    learned = made.clone().requires_grad_()
+    for one, other, same in (
+        (odd, odd.clone(), True),
+        (odd, odd.nan_to_num(), False),
+        (torch.tensor([0.0]), torch.tensor([-0.0]), False),
+        (torch.empty(0, 3), torch.empty(0, 3), True),
+        (x, x.reshape(6, 4), False),
+        (x, x.double(), False),
+        (x.mT, x.mT.contiguous(), True),
+        (x.mT, x.mT.contiguous() + 1, False),
+        (made, learned, True),
+        (made, learned * 2, False),
+    ):
+        assert same_bits(one, other) == same
 
 
 def test_what_only_stands_for_a_tensor_is_left_to_torch(rng):
