@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tests.audit.plants import banded, causal, padding
+from tests.audit.plants import banded, causal, near, padding
 from tests.audit.transformers_models import TEXT, embedded, made
 from tests.audit.transformers_models import ones as ones_of
 
@@ -80,10 +80,6 @@ def ones(valid: Tensor) -> Tensor:
 def place(valid: Tensor) -> Tensor:
     at = torch.arange(valid.shape[1])
     return at[:, None] - at[None, :]
-
-
-def near(valid: Tensor) -> Tensor:
-    return padding(valid) & (place(valid).abs() <= 2)
 
 
 def packed(valid: Tensor) -> Tensor:

@@ -14,6 +14,11 @@ def causal(valid):
     return padding(valid) & torch.ones(valid.shape[1], valid.shape[1], dtype=torch.bool).tril()
 
 
+def near(valid):
+    place = torch.arange(valid.shape[1])
+    return padding(valid) & ((place[:, None] - place).abs() <= 2)
+
+
 def banded(width):
     """Causal, and of `width` keys, the token among them."""
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from tests.audit.cause_cases import D_MODEL, CauseCase, Kernel, Mask
-from tests.audit.plants import causal, padding
+from tests.audit.plants import causal, own_mask, padding
 from viz_encoder.audit import AuditInputs
 
 Forward = Callable[["Model", Tensor, Any], Tensor]
@@ -168,10 +168,6 @@ def rolled(by: int) -> Callable[..., Tensor]:
     return lambda x, axes: x.roll((by,) * len(axes), axes)
 
 
-def as_it_is(valid: Tensor) -> Tensor:
-    return valid
-
-
 def singles(valid: Tensor) -> dict[str, Tensor]:
     return {"attention_mask": valid.long(), "token_type_ids": torch.zeros_like(valid).long()}
 
@@ -203,21 +199,21 @@ PUBLIC = (
     Public("numbers in place", numbers_in_place, padding, lambda v: v.float(), ("in_place",)),
     Public("token types of one text", of_token_types, padding, singles, ("other_tensor",)),
     Public(
-        *("ids as the mask", of_ids(0), padding, as_it_is, ("another_id",)),
+        *("ids as the mask", of_ids(0), padding, own_mask, ("another_id",)),
         *(lambda: {"table": nn.Embedding(30, D_MODEL)}, IDS),
     ),
     Public(
-        *("a mask of the last id", of_ids(29), padding, as_it_is, ("another_id",)),
+        *("a mask of the last id", of_ids(29), padding, own_mask, ("another_id",)),
         *(lambda: {"table": nn.Embedding(30, D_MODEL)}, IDS),
     ),
     Public("flattened over the batch", flattened, by_document, restarting, ("first_sample",)),
     Public(
-        "InstanceNorm", normed, padding, as_it_is, ("norm",), norm(lambda: nn.InstanceNorm1d(8))
+        "InstanceNorm", normed, padding, own_mask, ("norm",), norm(lambda: nn.InstanceNorm1d(8))
     ),
-    Public("halves of an even batch added", halves_added, padding, as_it_is, ("halves",)),
+    Public("halves of an even batch added", halves_added, padding, own_mask, ("halves",)),
     Public(
         *("copies of the whole batch", copies(lambda v: v.repeat_interleave(2, 0), cat=True)),
-        *(padding, as_it_is, ("copies",)),
+        *(padding, own_mask, ("copies",)),
         near=("batch_of_one",),
     ),
     Public("moved on by two", in_order(rolled(2), rolled(-2)), causal, causal, ("order",)),

@@ -16,7 +16,7 @@ from tests.audit.layouts import (
     by_hand,
     sdpa,
 )
-from tests.audit.plants import Stack, banded, causal, own_mask, padding
+from tests.audit.plants import Stack, banded, causal, near, own_mask, padding
 from tests.slow import slow, slow_but
 from viz_encoder.audit import AuditScope
 from viz_encoder.audit.measure.changes import with_changed
@@ -162,10 +162,6 @@ class Blocks(Stack):
 
 
 def test_blocks_that_overlap_on_an_axis_of_their_own_are_judged():
-    def near(valid):
-        place = torch.arange(valid.shape[1])
-        return padding(valid) & ((place[:, None] - place).abs() <= 2)
-
     right, wrong = (audit(Blocks(masked=one), near, own_mask, n_layers=1) for one in (True, False))
     assert right.verdict == "PASS" and right.check("maps").verdict == "PASS", str(right)
     assert own(wrong) == ["maps"], str(wrong)

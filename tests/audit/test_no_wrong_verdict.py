@@ -13,7 +13,7 @@ import viz_encoder as vz
 from tests.audit.audits import audit, own
 from tests.audit.cause_cases import Layers
 from tests.audit.correct_transformers import bert
-from tests.audit.plants import NoMaps, Stack, banded, causal, padding, unseen
+from tests.audit.plants import NoMaps, Stack, banded, causal, near, padding, unseen
 from viz_encoder.audit import AuditInputs, AuditScope
 
 VALID = torch.arange(7) < torch.tensor([[7], [4]])
@@ -48,11 +48,6 @@ def test_two_layers_that_nobody_counted_are_no_leak():
 def test_what_one_layer_and_many_may_know_alike_needs_no_count(intent):
     report = vz.audit_mask(NoMaps(), intent, d_model=8)
     assert report.verdict == "PASS" and "nowhere else" in report.sentence, str(report)
-
-
-def near(valid):
-    place = torch.arange(valid.shape[1])
-    return padding(valid) & ((place[:, None] - place).abs() <= 2)
 
 
 def test_a_gradient_that_cannot_fail_is_no_pass_and_a_length_at_which_it_can_is_named():

@@ -7,19 +7,15 @@ from torch import nn
 
 import viz_encoder as vz
 from tests.audit.audits import audit, encoder_of_torch, own
-from tests.audit.plants import NoMaps, Stack, causal, padding
+from tests.audit.plants import NoMaps, Stack, causal, own_mask, padding
 from viz_encoder.audit import AuditInputs, AuditScope
-
-
-def of(valid):
-    return valid
 
 
 def test_it_runs_only_where_batch_is_length():
     def crossed(x, valid):
         return Stack()(x, valid[None].expand(len(x), *x.shape[1:2], -1))
 
-    report = audit(crossed, padding, of)
+    report = audit(crossed, padding, own_mask)
     assert own(report) == ["runs"] and report.check("runs").code == "axes"
 
 
@@ -47,27 +43,23 @@ class Reads(nn.Module):
         return self.inner(self.words(x), mask[:, None])
 
 
-def pairs(valid):
-    return valid[:, None, :].expand(-1, valid.shape[1], -1)
-
-
 def test_a_mask_without_an_axis_for_heads_is_mended_in_a_sentence():
-    check = vz.audit_mask(Attends(), pairs, d_model=16).check("runs")
+    check = vz.audit_mask(Attends(), padding, d_model=16).check("runs")
     assert check.code == "head_axis" and "no axis for the heads" in check.cause
     assert check.cure.startswith("mask[:, None], which is (batch, 1, query, key)")
-    mended = lambda valid: pairs(valid)[:, None]  # noqa: E731
-    assert vz.audit_mask(Attends(), pairs, make_mask=mended, d_model=16).ok
+    mended = lambda valid: padding(valid)[:, None]  # noqa: E731
+    assert vz.audit_mask(Attends(), padding, make_mask=mended, d_model=16).ok
 
 
 def test_vectors_for_a_model_of_ids_are_mended_in_a_sentence():
-    check = vz.audit_mask(Reads(), pairs, d_model=16).check("runs")
+    check = vz.audit_mask(Reads(), padding, d_model=16).check("runs")
     assert "takes token ids, and the audit gave it vectors" in check.cause
     told = "inputs=viz_encoder.audit.AuditInputs(vocab_size=20)"
     assert check.cure.startswith(told)
     with pytest.raises(vz.VizEncoderError) as fault:
-        vz.audit_mask(Reads(), pairs)
+        vz.audit_mask(Reads(), padding)
     assert told in str(fault.value)
-    assert vz.audit_mask(Reads(), pairs, inputs=AuditInputs(vocab_size=20)).ok
+    assert vz.audit_mask(Reads(), padding, inputs=AuditInputs(vocab_size=20)).ok
 
 
 def test_a_first_call_unlike_the_later_ones_is_not_called_dropout():
@@ -258,4 +250,4 @@ def test_a_decoder_that_shifts_its_inputs_is_judged_one_token_longer(shift, verd
         return decoder(torch.cat([x, x[:, -1:]], dim=1))[:, 1:]
 
     inputs = AuditInputs(valid=torch.ones(3, 6, dtype=torch.bool))
-    assert audit(run, causal, of, module=stack, inputs=inputs).verdict == verdict
+    assert audit(run, causal, own_mask, module=stack, inputs=inputs).verdict == verdict

@@ -52,10 +52,6 @@ def test_defaults_mask_something_and_leave_every_real_row_a_key(name):
     assert bool(mask.all()) is (name == "none")
 
 
-def test_every_preset_is_tried_by_hand():
-    assert set(PRESETS) == set(BY_HAND)
-
-
 def test_a_size_beyond_the_sequence_means_all_of_it():
     assert PRESETS["window"].mask(4, reach=10**30).all()
     assert not PRESETS["padding-right"].mask(4, padding=10**30).any()

@@ -6,7 +6,7 @@ from torch import nn
 
 import viz_encoder as vz
 from tests.audit.audits import audit, own
-from tests.audit.plants import Stack, causal, padding
+from tests.audit.plants import Stack, causal, near, padding
 from tests.audit.transformers_models import GPT2, embedded, made, ones
 from viz_encoder.audit import AuditInputs, AuditScope
 from viz_encoder.audit.diagnose.diagnosis import causes
@@ -162,11 +162,6 @@ def test_a_mask_joined_behind_memory_slots_is_not_called_right_for_one_sample(be
     report = vz.audit_mask(MemorySlots(behind).eval(), padding, d_model=8)
     assert report.verdict == ("FAIL" if behind else "PASS")
     assert not any("batch of one" in (check.cause or "") for check in report.checks)
-
-
-def near(valid):
-    place = torch.arange(valid.shape[1])
-    return padding(valid) & ((place[:, None] - place).abs() <= 2)
 
 
 def without_every_third(valid):
