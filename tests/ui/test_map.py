@@ -13,7 +13,6 @@ from tests.ui.conftest import saved
 from viz_encoder.trace.token_selection import shown_tokens
 
 TEXT = "The reinterpretation of the text saw the cat and the tokenization"
-NUMBER = r"(\d[\d,]*\.?\d*(?:e-\d+)?)"
 
 
 @pytest.fixture(scope="module")
@@ -65,10 +64,6 @@ def ramp(opened, share):
 def near(color, expected):
     """One step of the ramp, for the page rounds float32 where we round float64."""
     return max(abs(a - b) for a, b in zip(color, expected, strict=True)) <= 4
-
-
-def numbers_in(text):
-    return [float(found.replace(",", "")) for found in re.findall(NUMBER, text)]
 
 
 def test_each_row_has_its_own_scale(shared, trace):

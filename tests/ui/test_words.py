@@ -216,16 +216,6 @@ def test_a_long_text_comes_in_parts_with_rows_on_hover_and_columns_on_click(alon
     assert opened.page.get_attribute("[data-token='699']", "aria-pressed") == "true"
 
 
-ARCS = """() => {
-  const canvas = document.querySelector(".viz-source .viz-arcs");
-  const { width, height } = canvas;
-  const copy = new OffscreenCanvas(width, height).getContext("2d", { willReadFrequently: true });
-  copy.drawImage(canvas, 0, 0);
-  const { data } = copy.getImageData(0, 0, width, height);
-  return data.some((value) => value > 0);
-}"""
-
-
 @pytest.mark.slow
 def test_the_player_goes_through_the_layers_and_keeps_the_head(shaded, trace):
     opened = shaded(layer=2, head=5, query=8)
