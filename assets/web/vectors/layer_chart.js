@@ -3,8 +3,7 @@
 import { el, onWidth, svg } from "../core/dom.js";
 import { layerNear, layerPlace, roundEnds, roundStep, TICKS } from "../views/scales.js";
 
-/** @typedef {{ name: string, values: number[], kind?: string, hue?: string }} Line a value a layer, NaN where it is not
- *   defined; in the color of a kind, or in any */
+/** @typedef {{ name: string, values: number[], hue: string }} Line a value a layer, NaN where it is not defined */
 /** @typedef {{ lines: Line[], at: number, low: number | null, high: number | null }} Shown */
 /** @typedef {(value: number) => number} Along to a place on the screen */
 /** @typedef {{ xTitle: string, yTitle: string, choose: (layer: number) => unknown }} Axes `choose` gets the layer of a click */
@@ -55,8 +54,8 @@ export class LineChart {
       ...(at < count && at >= 0 ? [svg("line", now)] : []),
       ...lines.flatMap((line) => curve(line, x, y, at)),
     );
-    const key = (/** @type {Line} */ { kind = "", hue = "", name, values: each }) => {
-      const line = el("i", { class: `viz-hidden-key ${kind}`, style: `color: ${hue}` });
+    const key = (/** @type {Line} */ { hue, name, values: each }) => {
+      const line = el("i", { class: "viz-hidden-key", style: `color: ${hue}` });
       return el("li", {}, line, `${name}: `, el("strong", {}, digits(each[at])));
     };
     this.legend.replaceChildren(...lines.map(key));
@@ -90,7 +89,7 @@ export class LineChart {
 }
 
 /** One line; it is broken where a value is not defined. @type {(line: Line, x: Along, y: Along, at: number) => SVGElement[]} */
-function curve({ values, kind = "", hue = "" }, x, y, at) {
+function curve({ values, hue }, x, y, at) {
   const defined = (/** @type {number} */ layer) => Number.isFinite(values[layer]);
   const layers = values.map((_, layer) => layer).filter(defined);
   const path = layers.map((layer) => `${defined(layer - 1) ? "L" : "M"}${x(layer)},${y(values[layer])}`).join("");
@@ -98,9 +97,9 @@ function curve({ values, kind = "", hue = "" }, x, y, at) {
   const style = `color: ${hue}`;
   const dots = dotted.map((layer) => {
     const place = { cx: x(layer), cy: y(values[layer]), r: layer === at ? 4 : 2 };
-    return svg("circle", { class: `viz-hidden-dot ${kind}`, style, ...place });
+    return svg("circle", { class: "viz-hidden-dot", style, ...place });
   });
-  return [svg("path", { class: `viz-hidden-line ${kind}`, style, d: path }), ...dots];
+  return [svg("path", { class: "viz-hidden-line", style, d: path }), ...dots];
 }
 
 /** A number as a chart says it: four digits, and a word where there is none. @param {number | null} value */

@@ -126,8 +126,8 @@ export class TokenSimilarity {
     const [cosines, aparts] = [cosine, apart].map((values) => values.map((value) => value ?? NaN));
     const lowest = Math.min(...[...cosines, ...aparts].filter(Number.isFinite));
     const lines = [
-      { name: "mean cosine", values: cosines, kind: "viz-hidden-a" },
-      { name: "spread", values: aparts, kind: "viz-hidden-b" },
+      { name: "mean cosine", values: cosines, hue: "var(--viz-a)" },
+      { name: "spread", values: aparts, hue: "var(--viz-b)" },
     ];
     this.chart.show(lines, layer, lowest > -0.05 ? 0 : null, 1);
     const layers = [...new Set([0, layer, cosine.length - 1])];

@@ -44,7 +44,7 @@ class Opening:
         def run(begun: Any, work: Any, filled: list[Any], queue: dict[str, Any]) -> Any:
             return begun.then(work, given, filled, **showing, **queue)
 
-        chosen = box.cached.input(_itself, box.cached, box.name, **QUICK)
+        chosen = box.cached.input(lambda name: name, box.cached, box.name, **QUICK)
         inspecting = [
             each(self.begin, None, box.stop, **QUICK) for each in (chosen.then, box.look.click)
         ]
@@ -55,7 +55,7 @@ class Opening:
             there = run(begun, work, looked, HUB_QUEUE)
             done.append(there.then(self.load, box.part, loaded, **showing, **model_queue))
         for each in done:
-            each.then(_hidden, None, box.stop, **QUICK)
+            each.then(lambda: gr.update(visible=False), None, box.stop, **QUICK)
         box.name.change(self.changed, box.name, looked, **QUICK)
         box.box.expand(self.cached, None, box.cached, **QUICK)
         box.stop.click(self.stop, None, None, queue=False, **PRIVATE)
@@ -193,14 +193,6 @@ class Opening:
             progress(share, desc=words)
 
         return tell
-
-
-def _itself(value: Any) -> Any:
-    return value
-
-
-def _hidden() -> Any:
-    return gr.update(visible=False)
 
 
 def _buttons(found: HubModel | None = None, loaded: str = "") -> Buttons:
