@@ -142,7 +142,7 @@ class Large(Largest):
 @pytest.mark.parametrize("depends", [False, True])
 def test_scores_are_asked_for_in_blocks_and_what_they_gain_is_held_once(monkeypatch, depends):
     for module in (flex, mask_mods):
-        monkeypatch.setattr(module, "ROWS_AT_ONCE", 2**13)
+        monkeypatch.setattr(module, "ROWS_AT_ONCE", 2**15)
     n_samples, n = 6, 128
     q = torch.randn(1, H, n, D, generator=torch.Generator().manual_seed(2)).expand(
         n_samples, -1, -1, -1

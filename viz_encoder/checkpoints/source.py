@@ -10,10 +10,10 @@ from torch import Tensor
 
 from viz_encoder.arguments import Progress
 from viz_encoder.checkpoints.family import Family, Json, Shapes
-from viz_encoder.checkpoints.files import inside, read_json
+from viz_encoder.checkpoints.files import inside, read_json, read_tensors
 from viz_encoder.checkpoints.readers import InputReading, folder_reading
 from viz_encoder.checkpoints.sentence_transformers import read_declared
-from viz_encoder.checkpoints.weights import read_weights, shapes
+from viz_encoder.checkpoints.weights import AT_ONCE, own, weight_files
 from viz_encoder.config import EncoderConfig
 from viz_encoder.errors import CheckpointError
 from viz_encoder.model.declared import Declared
@@ -55,11 +55,19 @@ class Folder:
 
     def shapes(self) -> Shapes:
         """The shape of every tensor by its name, from the headers alone."""
-        return shapes(self.folder)
+        files = weight_files(self.folder).values()
+        return {name: shape for shapes in files for name, shape in shapes.items()}
 
     def tensors(self, wanted: Collection[str], tell: Progress) -> dict[str, Tensor]:
         """Copies of what the files hold, on the CPU, finite, floats as float32."""
-        return read_weights(self.folder, wanted, tell)
+        tensors: dict[str, Tensor] = {}
+        wanted = set(wanted)
+        for file, names in weight_files(self.folder).items():
+            for name, tensor in read_tensors(self.folder, file, [n for n in names if n in wanted]):
+                if len(tensors) % AT_ONCE == 0:
+                    tell(len(tensors) / len(wanted))
+                tensors[name] = own(tensor)
+        return tensors
 
     def reading(self, config: EncoderConfig, file: Json, family: Family) -> InputReading:
         """How its inputs are made, by the tokenizer's or image processor's files."""

@@ -1,15 +1,13 @@
 """The tensors of a checkpoint: one safetensors file, or several with an index."""
 
 import re
-from collections.abc import Collection
 from pathlib import Path
 from reprlib import repr as shown
 
 import torch
 from torch import Tensor
 
-from viz_encoder.arguments import Progress
-from viz_encoder.checkpoints.files import MAX_TENSORS, inside, read_header, read_json, read_tensors
+from viz_encoder.checkpoints.files import MAX_TENSORS, inside, read_header, read_json
 from viz_encoder.errors import CheckpointError, UnsafeFile
 
 WHOLE, INDEX = "model.safetensors", "model.safetensors.index.json"
@@ -45,33 +43,15 @@ def weight_files(folder: Path) -> dict[str, dict[str, tuple[int, ...]]]:
     return found
 
 
-def shapes(folder: Path) -> dict[str, tuple[int, ...]]:
-    """The shape of every tensor, from the headers alone."""
-    return {k: shape for found in weight_files(folder).values() for k, shape in found.items()}
-
-
 def silent(share: float) -> None:
     """Ignore progress."""
 
 
-def read_weights(
-    folder: Path, wanted: Collection[str], tell: Progress = silent
-) -> dict[str, Tensor]:
-    """The wanted tensors, finite, floats as float32: so a CPU computes as the reference does."""
-    tensors: dict[str, Tensor] = {}
-    wanted = set(wanted)
-    for file, names in weight_files(folder).items():
-        for name, tensor in read_tensors(folder, file, [n for n in names if n in wanted]):
-            if len(tensors) % AT_ONCE == 0:
-                tell(len(tensors) / len(wanted))
-            tensors[name] = _own(tensor)
-    return tensors
+def own(tensor: Tensor) -> Tensor:
+    """A copy, floats as float32: so a CPU computes as the reference does.
 
-
-def _own(tensor: Tensor) -> Tensor:
-    """A copy: what safetensors gives is the file itself, which may be written over at any time.
-
-    A model whose file is cut short while it is loaded would end the process (SIGBUS).
+    What safetensors gives is the file itself, which may be written over at any time. A model
+    whose file is cut short while it is loaded would end the process (SIGBUS).
     """
     return tensor.to(torch.float32 if tensor.is_floating_point() else tensor.dtype, copy=True)
 
