@@ -15,7 +15,7 @@ from viz_encoder.corpora.vector_rows import require_parquet
 from viz_encoder.errors import SelectionError
 from viz_encoder.result import csv_text
 from viz_encoder.shown import counted
-from viz_encoder.terminal import add_model
+from viz_encoder.terminal import add_model, tell
 from viz_encoder.whole_file import kind_of, require_writable, write_whole
 
 N_SHOWN, N_EXAMPLES = 5, 10  # heads, and examples of the first
@@ -164,5 +164,4 @@ def _show(table: HeadTable, name: str) -> None:
 
 
 def _tell(done: Done) -> None:
-    if sys.stderr.isatty():
-        print(f"\r{done.sentence}\033[K", end="", file=sys.stderr)
+    tell(done.sentence)

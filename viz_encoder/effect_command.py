@@ -2,7 +2,6 @@
 
 import argparse
 import math
-import sys
 from pathlib import Path
 
 from viz_encoder.checkpoints import load
@@ -12,7 +11,7 @@ from viz_encoder.effects.rerun import Heads
 from viz_encoder.errors import SelectionError
 from viz_encoder.inputs.items import PICTURES, read_set
 from viz_encoder.result import csv_text
-from viz_encoder.terminal import add_model, typed
+from viz_encoder.terminal import add_model, tell, typed
 from viz_encoder.whole_file import is_file, kind_of, require_writable, shortened, write_whole
 
 LISTED = 10
@@ -56,7 +55,7 @@ def _effect(given: argparse.Namespace) -> None:
         measure=given.measure,
         answer=given.answer,
         other=given.other,
-        progress=_tell,
+        progress=lambda share: tell(f"{share:4.0%}", last=share >= 1),
     )
     print(found.sentence)
     print(f"Measured: {found.measures[0]}{_more(found)}; a head's output becomes {found.how}.")
@@ -112,8 +111,3 @@ def _csv(found: Effect, model: str) -> str:
     known = [at for at, effect in enumerate(columns["effect"]) if not math.isnan(effect)]
     kept = {name: [values[at] for at in known] for name, values in columns.items()}
     return csv_text(kept | {"model": [model] * len(known), "stand_in": [found.how] * len(known)})
-
-
-def _tell(share: float) -> None:
-    if sys.stderr.isatty():
-        print(f"\r{share:4.0%}", end="\n" if share >= 1 else "", file=sys.stderr)

@@ -10,7 +10,7 @@ from viz_encoder.checkpoints import LoadedEncoder, load
 from viz_encoder.errors import SelectionError
 from viz_encoder.inputs.items import read_set
 from viz_encoder.model.pooling import METHODS
-from viz_encoder.terminal import add_model
+from viz_encoder.terminal import add_model, tell
 from viz_encoder.whole_file import kind_of, require_writable
 
 NUMBERS = re.compile(r"-\d+(,-?\d+)*$")
@@ -105,5 +105,4 @@ def _save_table(found: Collection, path: Path) -> None:
 
 
 def _tell(done: int, total: int) -> None:
-    if sys.stderr.isatty():
-        print(f"\r{done:,} of {total:,}", end="\n" if done == total else "", file=sys.stderr)
+    tell(f"{done:,} of {total:,}", last=done == total)

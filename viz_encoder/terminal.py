@@ -6,6 +6,7 @@ A character that its encoding lacks gets a likeness in ASCII, never a fault.
 import argparse
 import codecs
 import os
+import sys
 from typing import Any
 
 HANDLER = "viz_encoder.likeness"
@@ -28,6 +29,12 @@ def add_model(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--part", default="", help="text or vision, for a model that has both")
     command.add_argument("--device", default="auto", help="auto, cpu, cuda or mps (%(default)s)")
+
+
+def tell(text: str, *, last: bool = False) -> None:
+    """Write how far the work is over the line before, where a person looks on."""
+    if sys.stderr.isatty():
+        print(f"\r{text}\033[K", end="\n" if last else "", file=sys.stderr)
 
 
 def print_anything(*streams: Any) -> None:
