@@ -216,10 +216,16 @@ class Declared:
         """The tokens that are pooled: all, or those after the prompt."""
         if self.include_prompt or not n_prompt:
             return valid
-        kept = valid & (valid.int().cumsum(dim=1) > n_prompt)
-        if not bool(kept.any(dim=1).all()):
-            raise InputError("A text has no token after its prompt, so there is nothing to pool.")
-        return kept
+        why = "A text has no token after its prompt, so there is nothing to pool."
+        return after_first(valid, n_prompt, why)
+
+
+def after_first(valid: Valid, n: int, why: str) -> Valid:
+    """The valid tokens without the first n of them; if none is left, an InputError says why."""
+    kept = valid & (valid.int().cumsum(dim=1) > n)
+    if not bool(kept.any(dim=1).all()):
+        raise InputError(why)
+    return kept
 
 
 def token_weights(method: str, valid: Valid, within: Valid) -> Float[Tensor, "batch token"]:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from viz_encoder.arguments import Most, read_argument, said
 from viz_encoder.errors import InputError, SelectionError
-from viz_encoder.model.declared import Declared, Hidden
+from viz_encoder.model.declared import Declared, Hidden, after_first
 from viz_encoder.model.head import PredictionHead
 from viz_encoder.model.masks import Valid
 
@@ -105,21 +105,22 @@ def pool(
         case "mean":
             pooled = mean(states, real)
         case "max":
-            pooled = maximum(states, real)
+            pooled = torch.where(real[:, :, None], states, -torch.inf).amax(dim=1)
         case "last":
             pooled = last(states, real)
         case "cls_mean":
-            pooled = cls_mean(states, real, n_prefix)
+            rest = after_prefix(real, n_prefix)
+            pooled = torch.cat([cls(states, real), mean(states, rest)], dim=-1)
         case "first_last":
             assert first is not None
             _check_first(first, hidden)
             pooled = (mean(first.reshape(states.shape), real) + mean(states, real)) / 2
         case "received":
             assert received is not None
-            pooled = weigh(states, real, _received(received, valid))
+            pooled = weigh(states, real, received_shares(real, _received(received, valid)))
         case "attention":
             assert query is not None
-            pooled = attend(states, real, query)
+            pooled = weigh(states, real, attention_shares(states, real, query))
         case _:
             assert head is not None
             pooled = _by_head(head, *_to_the_front(states, real))
@@ -155,39 +156,22 @@ def mean(hidden: Hidden, valid: Valid) -> PooledVectors:
     return kept.sum(dim=1) / valid.sum(dim=1, keepdim=True)
 
 
-def maximum(hidden: Hidden, valid: Valid) -> PooledVectors:
-    """The largest value of each dimension over the valid tokens."""
-    return torch.where(valid[:, :, None], hidden, -torch.inf).amax(dim=1)
-
-
 def last(hidden: Hidden, valid: Valid) -> PooledVectors:
     """The last valid token."""
     at = valid.shape[1] - 1 - valid.flip(1).int().argmax(dim=1)
     return hidden[torch.arange(len(hidden), device=hidden.device), at]
 
 
-def cls_mean(
-    hidden: Hidden, valid: Valid, n_prefix: int = 1
-) -> Float[Tensor, "batch twice_d_model"]:
-    """The first valid token and the mean over the valid tokens after the prefix, side by side."""
-    return torch.cat([cls(hidden, valid), mean(hidden, after_prefix(valid, n_prefix))], dim=-1)
-
-
 def after_prefix(valid: Valid, n_prefix: int) -> Valid:
     """The valid tokens without the first n_prefix of them."""
-    kept = valid & (valid.int().cumsum(dim=1) > n_prefix)
-    if not bool(kept.any(dim=1).all()):
-        raise InputError(
-            f"A sequence has no token after its first {n_prefix}, so cls_mean has nothing to "
-            "average; choose cls."
-        )
-    return kept
+    why = f"A sequence has no token after its first {n_prefix}, so cls_mean has nothing to average"
+    return after_first(valid, n_prefix, f"{why}; choose cls.")
 
 
-def weigh(hidden: Hidden, valid: Valid, weights: Float[Tensor, "batch token"]) -> PooledVectors:
-    """The mean weighted by `received_shares`."""
+def weigh(hidden: Hidden, valid: Valid, shares: Float[Tensor, "batch token"]) -> PooledVectors:
+    """The sum over the valid tokens, each times its share."""
     kept = torch.where(valid[:, :, None], hidden, 0)
-    return (received_shares(valid, weights).to(hidden)[:, :, None] * kept).sum(dim=1)
+    return (shares.to(hidden)[:, :, None] * kept).sum(dim=1)
 
 
 def received_shares(
@@ -211,12 +195,6 @@ def _received(received: Tensor, valid: Tensor) -> Float[Tensor, "batch token"]:
             f"for each token, floating point of shape {tuple(valid.shape)}: trace.received()."
         )
     return received[None].flatten(0, -2)
-
-
-def attend(hidden: Hidden, valid: Valid, query: Float[Tensor, " d_query"]) -> PooledVectors:
-    """The mean weighted by `attention_shares`."""
-    kept = torch.where(valid[:, :, None], hidden, 0)
-    return (attention_shares(hidden, valid, query)[:, :, None] * kept).sum(dim=1)
 
 
 def attention_shares(
