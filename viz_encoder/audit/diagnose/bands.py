@@ -148,8 +148,8 @@ class Chunks:
 
 def wrong_repeats(m: Meant) -> Iterator[Hypothesis]:
     """What else these chunks, or this stride, could be."""
-    pattern = m.pattern[0]
-    for one in (*_wrong_chunks(pattern, m.place), *_wrong_strides(pattern, m.ahead)):
+    pattern = m.pattern[0].cpu()  # small steps, many of them
+    for one in (*_wrong_chunks(pattern, m.place.cpu()), *_wrong_strides(pattern, m.ahead.cpu())):
         if not torch.equal(one.opened, pattern):
             yield one
 

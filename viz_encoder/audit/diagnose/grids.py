@@ -19,10 +19,10 @@ FEWEST = 2  # groups, or tokens in each
 
 def wrong_grids(m: Meant) -> Iterator[Hypothesis]:
     """What else a pattern of all samples could be, whose queries and keys are the same tokens."""
-    pattern = m.pattern[0]
+    pattern = m.pattern[0].cpu()
     if not bool(pattern.diagonal().all()):
         return
-    yield from (one for one in _other_axis(pattern, m.place) if not one.opened.equal(pattern))
+    yield from (one for one in _other_axis(pattern, m.place.cpu()) if not one.opened.equal(pattern))
     if not torch.equal(pattern, pattern.mT):
         return
     near = by_distance(pattern)
