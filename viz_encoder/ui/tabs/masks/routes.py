@@ -1,4 +1,4 @@
-"""Masks of a run: presets, files, runs with a mask, their maps, reach and code, by its key."""
+"""Masks of a run: presets, files, runs, their maps and code; and the zoo, which needs no run."""
 
 import json
 from typing import Annotated, Any
@@ -15,6 +15,7 @@ from viz_encoder.ui.state.painted_mask import Mistake
 from viz_encoder.ui.state.readable import printable
 from viz_encoder.ui.state.recipe import ALONE, OF_TEXT
 from viz_encoder.ui.tabs.masks import requests
+from viz_encoder.ui.tabs.masks.audits import AUDITS, kept, zoo
 from viz_encoder.ui.tabs.masks.masked_runs import (
     PURPOSE,
     masked_of,
@@ -27,11 +28,13 @@ from viz_encoder.ui.wire.arguments import Held, Layer, Runs, parse_head
 from viz_encoder.ui.wire.body_limits import body_of, read_json, sent
 from viz_encoder.ui.wire.bytes import FRESH
 from viz_encoder.ui.wire.concurrency import Places
-from viz_encoder.ui.wire.errors import ToldRoute
+from viz_encoder.ui.wire.errors import ErrorRoute, ToldRoute
+from viz_encoder.ui.wire.watch import watch
 from viz_encoder.whole_file import shortened
 
 ROUTER = APIRouter(prefix="/viz/run/{run}/mask", route_class=ToldRoute)
-PLACES = Places(1)
+ZOO = APIRouter(prefix="/viz/zoo", route_class=ErrorRoute)  # nothing of a stranger's is ever run
+PLACES, AUDITING = Places(1), Places(1)
 MADE_BY = {INVERTED: str(Mistake.INVERTED), ASKEW: str(Mistake.TRANSPOSED)}
 
 
@@ -159,3 +162,23 @@ def snippet(entry: Held, mask: Sent, kind: str, made: str = "null", scope: str =
 def _bits(mask: Any, **more: str) -> Response:
     headers = {**FRESH, **more, "x-shape": ",".join(map(str, mask.shape))}
     return Response(requests.packed_bits(mask), media_type=answers.BYTES, headers=headers)
+
+
+@ZOO.get("")
+def specimens() -> Response:
+    """The specimens by section, and how to audit one's own model."""
+    return answers.plain(zoo(), FRESH)
+
+
+@ZOO.get("/{identifier}/kept")
+def kept_audit(identifier: str) -> Response:
+    """The audit of the wrong line with seed 0, as it was kept when this version was made."""
+    return answers.plain(kept(identifier), FRESH)
+
+
+@ZOO.get("/{identifier}")
+@AUDITING
+def audit(identifier: str, runs: Runs, fixed: bool = False, seed: int = 0) -> Response:
+    """The audit of a specimen with its pictures, unless whoever asked went away meanwhile."""
+    tell = watch(runs.limits)
+    return answers.plain(AUDITS.of(identifier, fixed, seed, tell), FRESH)

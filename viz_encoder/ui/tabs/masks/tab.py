@@ -11,7 +11,7 @@ from viz_encoder.errors import InputError
 from viz_encoder.ui.state.painted_mask import Mistake
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.tab import Tab, TabContext, script_view
-from viz_encoder.ui.tabs.masks import requests, routes, zoo_routes
+from viz_encoder.ui.tabs.masks import requests, routes
 from viz_encoder.ui.tabs.masks.audits import AUDITS
 from viz_encoder.ui.tabs.masks.audits import zoo as specimens
 from viz_encoder.ui.tabs.masks.masked_runs import reach_of, result_of, run_masked
@@ -82,7 +82,7 @@ def zoo_audit(
 
 ROUTER = APIRouter()
 ROUTER.include_router(routes.ROUTER)
-ROUTER.include_router(zoo_routes.ROUTER)
+ROUTER.include_router(routes.ZOO)
 
 
 def build(place: TabContext) -> gr.HTML:
