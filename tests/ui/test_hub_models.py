@@ -215,10 +215,7 @@ def test_looked_up_brought_and_run_on_the_page(hub, page, site, width, name):
     page.click("#viz-look")
     page.wait_for_selector(f"#viz-found :text('{name} (bert)')")
     page.click("#viz-download")
-    page.wait_for_selector(f"text={name} is loaded", timeout=60_000)
-    page.fill("#viz-text-a textarea", TEXT)
-    page.click("#viz-run")
-    page.wait_for_function(f"window.vizTab.run.model === '{name}'")
+    page.wait_for_function(f"window.vizTab.run.model === '{name}'", timeout=60_000)  # at once
     hub.asked.clear()
     opened(page, page.url)
     page.wait_for_selector("#viz-cached input")

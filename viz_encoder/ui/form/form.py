@@ -58,7 +58,7 @@ def make_opening_box(models: Models) -> OpeningBox | None:
         part = gr.Dropdown(PARTS, value="", label="Text or image half (CLIP, SigLIP)")
         with gr.Row():
             look = gr.Button("Inspect", elem_id="viz-look", **small)
-            load = gr.Button("Load", variant="primary", elem_id="viz-load", **small)
+            load = gr.Button("Load and run", variant="primary", elem_id="viz-load", **small)
             download = gr.Button(
                 "Download", variant="primary", visible=False, elem_id="viz-download", **small
             )

@@ -22,6 +22,8 @@ QUICK: dict[str, Any] = {"queue": False, "show_progress": "hidden", **PRIVATE}
 HUB_QUEUE: dict[str, Any] = {"concurrency_limit": 4, "concurrency_id": "hub"}  # a slow network
 SAME = [gr.skip()] * 4  # leaves the other outputs of a load unchanged
 Buttons = tuple[Any, Any, Any]  # Load and Download, of which one is shown, and Run
+# What the form holds runs on a model that was loaded, which is when that button is there.
+RUN_LOADED = "() => requestAnimationFrame(() => document.getElementById('viz-run-loaded')?.click())"
 KEPT: Buttons = (gr.skip(), gr.skip(), gr.skip())
 
 
@@ -53,7 +55,9 @@ class Opening:
         for click, work in (*loading, (box.download.click, self.download)):
             begun = click(self.begin, None, box.stop, **QUICK)
             there = run(begun, work, looked, HUB_QUEUE)
-            done.append(there.then(self.load, box.part, loaded, **showing, **model_queue))
+            came = there.then(self.load, box.part, loaded, **showing, **model_queue)
+            came.then(None, None, None, js=RUN_LOADED, **QUICK)
+            done.append(came)
         for each in done:
             each.then(lambda: gr.update(visible=False), None, box.stop, **QUICK)
         box.name.change(self.changed, box.name, looked, **QUICK)
