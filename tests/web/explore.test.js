@@ -14,7 +14,7 @@ import {
   strongestHead,
   unitSaid,
 } from "../../assets/web/explore/answers.js";
-import { curves, folded, linkSaid, roomy, shareSaid } from "../../assets/web/explore/routes_layout.js";
+import { curves, folded, linkSaid, roomy, shareSaid } from "../../assets/web/views/routes_layout.js";
 import { ranksSaid } from "../../assets/web/explore/effects.js";
 import { ShareMaps } from "../../assets/web/explore/share_maps.js";
 import { Run } from "../../assets/web/core/run.js";

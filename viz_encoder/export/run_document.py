@@ -89,7 +89,7 @@ def run_document(
     }
     rules = ["img-src data:"] if facts["picture"] else []
     if explained:
-        return document("offline/document", parts, *rules, styles=("explore/routes.css",))
+        return document("offline/document", parts, *rules, styles=("views/routes.css",))
     return document("offline/document", parts, *rules, instead=UNEXPLAINED)
 
 

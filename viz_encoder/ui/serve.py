@@ -52,7 +52,7 @@ STYLES = (
     "core/tokens",
     "core/core",
     "views/views",
-    "explore/routes",
+    "views/routes",
     *(f"{tab.name}/tab" for tab in TABS),
 )
 

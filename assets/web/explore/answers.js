@@ -1,7 +1,7 @@
 // What a score is, what carried it and what changes it, in sentences.
 
 import { toldApart } from "../core/token_names.js";
-import { shareSaid } from "./routes_layout.js";
+import { shareSaid } from "../views/routes_layout.js";
 
 /** @typedef {{ tokens: number[], score: number, large: boolean }} Alone a score by tokens */
 

@@ -8,7 +8,7 @@ import { headsOf } from "../core/selection_address.js";
 import { streamed } from "../core/streamed.js";
 import { toldApart } from "../core/token_names.js";
 import { changed } from "./answers.js";
-import { shareSaid } from "./routes_layout.js";
+import { shareSaid } from "../views/routes_layout.js";
 
 /** @import { Selection } from "./types.d.ts" */
 

@@ -12,12 +12,12 @@ import { quoted, toldApart } from "../core/token_names.js";
 import { Work } from "../views/work.js";
 import { MeasuredHeads } from "./measured_heads.js";
 import { MEASURES, MeasureSwitch, missing, offered } from "./measures.js";
-import { PictureRoutes } from "./picture_routes.js";
+import { PictureRoutes } from "../views/picture_routes.js";
 import { Question } from "./question.js";
 import { SeveralHeads, StandIn, Yardstick } from "./effects.js";
 import { routesSaves } from "./routes_files.js";
 import { addsUp, aloneSaid, answerSaid, effectSaid, looksSaid, strongestHead } from "./answers.js";
-import { RoutesView } from "./routes_view.js";
+import { RoutesView } from "../views/routes_view.js";
 import { ShareMaps } from "./share_maps.js";
 import { WHOLE } from "./tiles.js";
 

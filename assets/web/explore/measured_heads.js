@@ -6,7 +6,7 @@ import { HeadGrid } from "../views/head_grid.js";
 import { headName } from "../views/cells.js";
 import { MEASURES } from "./measures.js";
 import { briefly, unitSaid } from "./answers.js";
-import { amountSaid } from "./routes_layout.js";
+import { amountSaid } from "../views/routes_layout.js";
 
 /** @import { HeadLink, PairLinksView, Selection } from "./types.d.ts" */
 /** @import { HeadNumbers } from "../views/head_grid.js" */

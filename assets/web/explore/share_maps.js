@@ -6,7 +6,7 @@ import { viewed } from "../core/run.js";
 import { signedText } from "./legend.js";
 import { MEASURES } from "./measures.js";
 import { briefly, resultSaid, unitSaid } from "./answers.js";
-import { amountSaid, shareSaid } from "./routes_layout.js";
+import { amountSaid, shareSaid } from "../views/routes_layout.js";
 
 /** @import { Alone, Range, Selection, SignedCell } from "./types.d.ts" */
 

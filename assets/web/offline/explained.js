@@ -1,8 +1,8 @@
 // How a score got there, in a document of its own: the drawing of the live page.
 
 import { query } from "../core/dom.js";
-import { PictureRoutes } from "../explore/picture_routes.js";
-import { RoutesView } from "../explore/routes_view.js";
+import { PictureRoutes } from "../views/picture_routes.js";
+import { RoutesView } from "../views/routes_view.js";
 import { tokensOf } from "../views/token_choice.js";
 
 /** @typedef {{ token: (token: number) => unknown, link: (edge: RouteEdge) => unknown }} Acts */

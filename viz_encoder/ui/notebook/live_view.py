@@ -216,6 +216,6 @@ def live_document(place: Mapping[str, Any]) -> str:
     parts = {"place": json.dumps(place).replace("<", "\\u003c")}
     rules, styles = (
         (INLINE, "img-src blob: data:"),
-        (*OF_TABS, "explore/routes.css", "explore/tab.css"),
+        (*OF_TABS, "views/routes.css", "explore/tab.css"),
     )
     return document("explore/notebook/page", parts, *rules, styles=styles, instead=INSTEAD)

@@ -3,7 +3,7 @@
 import { strongestAt } from "../core/colors.js";
 import { css, el, fit, svg } from "../core/dom.js";
 import { afterBlocks } from "../core/states.js";
-import { patchAt, squareOf } from "../views/patch_canvas.js";
+import { patchAt, squareOf } from "./patch_canvas.js";
 import { shareSaid } from "./routes_layout.js";
 
 /** @typedef {{ run: Run, found: Explained, token: number }} Shown */
