@@ -1,7 +1,5 @@
 """The signed map: what is drawn, said and scaled is one run less another, computed by numpy."""
 
-import csv
-import io
 import math
 import re
 
@@ -119,15 +117,9 @@ def test_keys_walk_it_and_the_switch_gives_the_plain_map_back(opened, maps):
     page.wait_for_function("!location.search.includes('change=1')")
 
 
-def test_what_is_saved_under_the_map_is_the_change(opened, maps):
+def test_the_picture_that_is_saved_under_the_map_is_of_the_change(opened, maps):
     page, row = opened.page, ".viz-map"
-    name, content = saved(page, row, "CSV")
-    assert name.endswith("-3.1-change.csv")
-    _, *lines = csv.reader(io.StringIO(content.decode()))
-    found = np.array([[float(cell or "nan") for cell in line[4:]] for line in lines])
-    np.testing.assert_allclose(found, expected(maps, 3, 1), atol=2e-6)
     reference = "“The animal didn't cross t…t was too tired”"
-    assert lines[0][3] == f"layer 3, head 1, change from {reference}"
     name, content = saved(page, row, "SVG")
     assert re.search(r"-3\.1-change-all\.svg$", name)
     words = " ".join(re.findall(r">([^<>]+)</text>", content.decode()))

@@ -70,6 +70,6 @@ test("what a row was before a change is told of the row that was asked for, and 
   const were = Object.assign(units.slice(), { places: units.places, 4: { name: "was4", tokens: [4] } });
   await row.fetch(fresh, { ...long, shownRow: found(0.25), shown: () => were });
   assert.match(row.sentence(1, row.values), /looks most at “t4” \(0.75\); was “was4” \(0.25\)$/);
-  assert.equal(row.asked, "r:looks:all:2.1:1:other");
+  assert.equal(row.asked, "r-other:looks:all:2.1:1");
   assert.match(row.sentence(2, row.values), /looks most at “t4” \(0.75\)$/);
 });

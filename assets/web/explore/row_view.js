@@ -32,8 +32,8 @@ export class RowView {
     this.side = /** @type {"query" | "key"} */ (this.who ? "key" : "query");
     this.token = selection[this.side];
     this.chosen = this.unitOf(this.token);
-    this.asked =
-      [run.key, direction, selection.kept, selection.name, this.token].join(":") + (against && `:${against}`);
+    const runs = against ? `${run.key}-${against}` : run.key;
+    this.asked = [runs, direction, selection.kept, selection.name, this.token].join(":");
   }
 
   // Its numbers; of a small run those of the whole map, so that any other row is there at once.
