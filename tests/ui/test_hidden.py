@@ -14,7 +14,7 @@ from gradio_client.exceptions import AppError
 from sklearn.metrics.pairwise import cosine_similarity
 
 import viz_encoder as vz
-from tests.ui.conftest import until_said
+from tests.ui.conftest import saved, until_said
 from tests.ui.reruns import put
 from tests.ui.texts import MASKED, SENTENCES
 from viz_encoder.analyses.nearest_tokens import nearest_tokens
@@ -290,13 +290,10 @@ def test_figures_of_the_package_follow_the_tab_and_what_it_shows_is_saved(shown,
     until(opened, ".viz-hidden .viz-lead", f"{mean:.2f} after 2 blocks")
     figures(page, hide_special="yes")
     drawn = "**/figure/token_similarity?*hide_special=yes*"
-    with page.expect_request(drawn), page.expect_download() as taken:
-        page.locator("#viz-hidden-similarity").get_by_role("button", name="PNG").click()
-    assert taken.value.suggested_filename == "token_similarity.png"
-    assert taken.value.path().read_bytes()[:4] == b"\x89PNG"
-    with page.expect_download() as taken:
-        page.locator("#viz-hidden-similarity").get_by_role("button", name="Matrix npz").click()
-    with np.load(taken.value.path()) as held:
+    with page.expect_request(drawn):
+        name, content = saved(page, "#viz-hidden-similarity", "PNG")
+    assert name == "token_similarity.png" and content[:4] == b"\x89PNG"
+    with np.load(io.BytesIO(saved(page, "#viz-hidden-similarity", "Matrix npz")[1])) as held:
         close(held["cosines"], kept)
     page.get_by_role("button", name="Previous layer").last.click()
     until(opened, ".viz-hidden-where", "After 1 of 4 blocks")

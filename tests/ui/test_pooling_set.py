@@ -303,9 +303,12 @@ def test_a_person_compares_an_example_and_learns_a_query(tab, site, client, topi
     page.click(".viz-set-neighbors .viz-rest")
     listed = page.eval_on_selector_all(".viz-set-name", "all => all.map(n => n.dataset.item)")
     assert listed == [str(each["item"]) for each in near]
+    (opener,) = page.query_selector_all(".viz-take-open[title=Export]")
+    opener.click()
     with page.expect_download() as taken:
         page.click("text=Table (CSV)")
     assert taken.value.suggested_filename == "poolings.csv"
+    page.keyboard.press("Escape")
     page.click("text=Train an attention pooling")
     assert page.inner_text("#viz-learn-layer label").strip() == "After n blocks"
     assert page.input_value("#viz-learn-layer input, #viz-learn-layer textarea") == "all"
