@@ -1,31 +1,5 @@
 """States, player, masks, matrices, pairs, lines on a bare page: a place is no token's number."""
 
-# Three states of tokens 1, 3 and 4, the others being special; each has a place of its own.
-PLANE = """async () => {
-  const { PcaPanel } = await import("/vectors/pca.js");
-  window.heard = { chosen: [], hovered: [] };
-  const acts = { choose: (at) => heard.chosen.push(at), hover: (at) => heard.hovered.push(at) };
-  window.panel = new PcaPanel(acts);
-  document.querySelector("main").replaceChildren(panel.node);
-  const values = Float32Array.from({ length: 18 }, (_, at) => (at % 2 ? at ** 2 % 11 : at));
-  const run = { real: () => [1, 3, 4], named: (token) => `token ${token}` };
-  run.numbers = async () => ({ values, shape: [3, 3, 2], about: { shares: [0.5, 0.25] } });
-  await panel.draw({ run, special: false, token: 3, layer: 1 }, async (answer) => answer);
-}"""
-
-
-def test_a_point_of_the_plane_is_the_token_that_is_shown_there(bare):
-    bare.evaluate(PLANE)
-    for layer, token in [(1, 4), (2, 1), (0, 3)]:
-        bare.mouse.click(*bare.evaluate("place => panel.box(...place)", [token, layer]))
-        heard = bare.evaluate("heard")
-        assert heard["chosen"][-1] == heard["hovered"][-1] == token
-        at = 3 * layer + [1, 3, 4].index(token)
-        blocks = ["in the embeddings", "after 1 block", "after 2 blocks"][layer]
-        point = 2 * at, (2 * at + 1) ** 2 % 11
-        assert bare.inner_text(".viz-hidden-told") == f"token {token} {blocks}: {point}"
-
-
 # A map of cross-attention in an exported page: two queries, five keys.
 OBLONG = """async () => {
   const { KeptMap } = await import("/offline/maps.js");
