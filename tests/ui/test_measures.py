@@ -105,6 +105,7 @@ def test_a_twin_of_another_length_and_heads_that_are_none_are_refused_in_a_sente
         ("attribution", {"measure": "guess"}, "no measure"),
         ("attribution/effect/map", {"head": "mean"}, "one head"),
         ("attribution/effect/map", {"words": True}, "sub-words"),
+        ("attribution/effect/map", {"most": -1}, "1 or more"),
     ],
 )
 def test_what_a_measure_cannot_tell(site, key, path, query, says):

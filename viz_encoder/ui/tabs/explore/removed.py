@@ -90,6 +90,8 @@ def removed_row(
     found, encoder, inputs = _ready(entry, given)
     if not isinstance(view.head, int):
         raise SelectionError("Choose one head: its links are cut one by one.")
+    if most < 1:
+        raise SelectionError(f"most is {most}; it must be 1 or more.")
     if view.words:
         raise SelectionError("Links of tokens are cut, not of words; show sub-words to see them.")
     head = view.head
