@@ -158,7 +158,7 @@ def _code_of(typed: str, what: str) -> str:
     written = re.sub(r"\s*[-–—−]\s*", "-", typed.strip().lower())
     if written in ("", "all"):
         return ""
-    written = re.sub(r"\s*(?:[,;]|\band\b|\s)\s*", ",", written)
+    written = re.sub(r"\s*(?:[,;]?\s*\band\b|[,;]|\s)\s*", ",", written)
     if not re.fullmatch(r"(?a:\d{1,4}(-\d{1,4})?,)+", f"{written.removesuffix(',')},"):
         raise SelectionError(
             f"“{shortened(typed)}” is not a list of {what}; write numbers, such as 3-5 or 1, 4."
