@@ -34,13 +34,12 @@ export class ScopeFields {
     this.changed = changed;
   }
 
-  /** The scope to begin with, such as "3-5:1,4"; an Error says why it is none. @type {(run: Run, code: string) => Promise<void>} */
-  async start(run, code) {
-    const [layers = "", heads = ""] = code.split(":");
+  /** The scope to begin with. @param {Run} run @param {Scope} [scope] */
+  start(run, scope = ALL) {
+    const [layers = "", heads = ""] = scope.code.split(":");
     this.#asked.stop();
-    this.scope = code ? await scopeOf(run, layers, heads) : ALL;
-    this.run = run;
-    this.node.open ||= Boolean(code);
+    [this.run, this.scope] = [run, scope];
+    this.node.open ||= Boolean(scope.code);
     Object.assign(this.layers, { value: layers });
     Object.assign(this.heads, { value: heads });
     this.#say("");
@@ -83,4 +82,10 @@ export class ScopeFields {
       ...{ "aria-describedby": "viz-mask-scope-fault", oninput: () => this.#typed() },
     });
   }
+}
+
+/** That of a code such as "3-5:1,4"; an Error says why it is none. @type {(run: Run, code: string) => Promise<Scope>} */
+export async function scopeIn(run, code) {
+  const [layers = "", heads = ""] = code.split(":");
+  return code ? scopeOf(run, layers, heads) : ALL;
 }

@@ -14,7 +14,7 @@ import { PassedFile } from "./passed_file.js";
 import { Presets } from "./presets.js";
 import { intent, offered, padded } from "./requests.js";
 import { Result } from "./result.js";
-import { ScopeFields } from "./scope_fields.js";
+import { ScopeFields, scopeIn } from "./scope_fields.js";
 import { stepsOf } from "./strokes.js";
 import { mountZoo } from "./zoo.js";
 
@@ -168,7 +168,7 @@ class MasksTab extends TabShell {
     this.presets.show(home, offer);
     this.passed.show(home, offer);
     this.passed.shown = plain;
-    await fresh(this.scope.start(plain, offer.scope));
+    this.scope.start(plain, await fresh(scopeIn(plain, offer.scope)));
     this.ready = true;
     this.#ran = mask;
     this.#ranIn = offer.scope;
@@ -187,8 +187,12 @@ class MasksTab extends TabShell {
       const presets = this.presets.presets.map(({ name }) => name);
       const run = pad ? await padded(plain, pad) : plain;
       const { mask, by } = await maskFrom(code, run, presets);
-      const wrong = await this.#restoreScope(run, scope);
+      let wrong = "";
+      const where = await scopeIn(run, scope).catch((fault) => {
+        wrong = `The layers and heads in this link are not used: ${sentenceOf(fault)} The mask applies to all of them.`;
+      });
       if (this.mask !== begun) return; // another was chosen meanwhile
+      this.scope.start(run, where || undefined);
       this.#made(mask, by, run);
       this.#changed(this.mask);
       this.#linkFault = wrong;
@@ -198,17 +202,6 @@ class MasksTab extends TabShell {
     } catch (fault) {
       const why = sentenceOf(fault).replace(/\.$/, "");
       this.linkSaid.textContent = `The painted mask in this link is not shown: ${why}.`;
-    }
-  }
-
-  // Why the layers and heads of a link are none; the mask is there even so. "" where they are.
-  async #restoreScope(/** @type {Run} */ run, /** @type {string} */ scope) {
-    try {
-      await this.scope.start(run, scope);
-      return "";
-    } catch (fault) {
-      await this.scope.start(run, "");
-      return `The layers and heads in this link are not used: ${sentenceOf(fault)} The mask applies to all of them.`;
     }
   }
 
