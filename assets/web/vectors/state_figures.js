@@ -13,28 +13,36 @@ const SHARED = ["hide_special", "token"]; // chosen in the tab for all of them
 const ANSWERS = "logit_lens"; // and of what a model without a prediction head has not
 
 class StateFigure {
+  /** @type {Run | null} */
+  run = null;
   controls = new ViewControls(() => this.draw());
   /** @type {Record<string, string>} */
   shared = {}; // what the tab has chosen for all of them
+  about = caption();
+  choices = controls(this.controls.node);
   node = el("section", { class: "viz-hidden-panel" });
 
-  /** @param {Run} run @param {ViewDescription} view */
-  constructor(run, view) {
-    this.run = run;
+  constructor(/** @type {ViewDescription} */ view) {
     this.view = view;
     this.figure = new Figure(view.title);
-    this.node.append(caption(view.missing ? `${view.title}: ${view.missing}` : view.look));
-    if (!view.missing) this.node.append(controls(this.controls.node), this.figure.node);
+  }
+
+  /** Another run, and what the view is of it. @param {Run} run @param {ViewDescription} view */
+  enter(run, view) {
+    [this.run, this.view] = [run, view];
+    this.about.textContent = view.missing ? `${view.title}: ${view.missing}` : view.look;
+    this.node.replaceChildren(this.about, ...(view.missing ? [] : [this.choices, this.figure.node]));
     const own = view.controls
       .filter(({ name }) => !SHARED.includes(name) && (name !== "task" || run.tasks.length > 1))
       .map((control) => (control.name === "task" ? { ...control, choices: run.tasks } : control));
     this.controls.show(run, own, ({ default: usual, choices }) => usual || choices[0]);
     for (const [name, field] of Object.entries(this.controls.fields))
       inLink(`hidden.${name === "show" ? view.name : name}`, field);
+    return this;
   }
 
   draw() {
-    if (this.view.missing) return null;
+    if (!this.run || this.view.missing) return null;
     const taken = this.view.controls.map(({ name }) => name);
     const shared = Object.entries(this.shared).filter(([name]) => taken.includes(name));
     const given = { ...this.controls.values(), ...Object.fromEntries(shared) };
@@ -47,6 +55,8 @@ export class StateFigures {
   run = null;
   /** @type {StateFigure[]} */
   figures = [];
+  /** @type {Record<string, StateFigure>} */
+  #known = {}; // by their views; one stays, for it watches the page's theme
   node = el("div", { class: "viz-hidden-panels" });
   #asked = new Latest((sentence) => this.node.replaceChildren(caption(sentence)));
 
@@ -56,7 +66,10 @@ export class StateFigures {
       if (this.run !== run) {
         const there = views.filter(({ place }) => place.slot !== DRAWN && (place.slot !== ANSWERS || run.tasks.length));
         this.run = run;
-        this.figures = there.map((view) => new StateFigure(run, view));
+        this.figures = there.map((view) => {
+          this.#known[view.name] ??= new StateFigure(view);
+          return this.#known[view.name].enter(run, view);
+        });
         this.node.replaceChildren(...this.figures.map(({ node }) => node));
       }
       const shared = { token: String(token), hide_special: hide ? "yes" : "no" };
