@@ -1,4 +1,4 @@
-// What a button opens over the page: below it and inside the window, wherever the page scrolls; Escape closes it.
+// What a button opens over the page: below it, or above it where there is no room; Escape closes it.
 
 import { el } from "../core/dom.js";
 
@@ -6,16 +6,17 @@ import { el } from "../core/dom.js";
 export function popover(opener, ...content) {
   const node = el("div", { popover: "auto", class: "viz-popover" }, ...content);
   const place = () => {
-    const { left, bottom } = opener.getBoundingClientRect();
-    const room = window.innerWidth - node.offsetWidth - 8;
-    Object.assign(node.style, { left: `${Math.max(8, Math.min(left, room))}px`, top: `${bottom + 4}px` });
+    if (!node.matches(":popover-open")) return window.removeEventListener("scroll", place);
+    const { left, top, bottom } = opener.getBoundingClientRect();
+    const [wide, high] = [window.innerWidth - node.offsetWidth - 8, node.offsetHeight + 8];
+    const above = bottom + high > window.innerHeight && top > high;
+    const [up, down] = above ? ["auto", `${window.innerHeight - top + 4}px`] : [`${bottom + 4}px`, "auto"];
+    Object.assign(node.style, { left: `${Math.max(8, Math.min(left, wide))}px`, top: up, bottom: down });
   };
   opener.popoverTargetElement = node;
   node.addEventListener("toggle", ({ newState }) => {
-    window.removeEventListener("scroll", place);
-    if (newState !== "open") return;
+    if (newState === "open") window.addEventListener("scroll", place, { passive: true });
     place();
-    window.addEventListener("scroll", place, { passive: true });
   });
   return node;
 }
