@@ -6,6 +6,7 @@ import { makeScale } from "../core/colors.js";
 import { button, controls, el, number, onWidth, painted } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { inLink } from "../core/link_notes.js";
+import { partners } from "../core/token_alignment.js";
 import { fullScreen } from "../views/full_screen.js";
 import { Player } from "../views/layer_player.js";
 import { Picture } from "../views/picture_overlay.js";
@@ -100,9 +101,7 @@ export class InputView {
     );
     this.#press();
     selection.on(() => this.run && this.load());
-    reference.measures.on(
-      () => this.run && this.#wanted === null && this.#shown?.against !== this.#against && this.load(),
-    );
+    reference.measures.on(() => this.run && (this.#wanted ?? this.#shown)?.against !== this.#against && this.load());
     onWidth(this.node, () => (this.run?.grid ? this.row && this.draw() : this.#settle()));
   }
 
@@ -155,12 +154,13 @@ export class InputView {
     return this.#loading;
   }
 
-  // The run that this one was made from, or another of the same model that it is compared with.
+  // The run that this one was made from, or another of the same model that it is compared with, token by token.
   #before(/** @type {Run} */ run) {
     const codes = codesOf(run);
     if (codes.length) return makesText(codes) ? null : changedRun.plainOf(run);
     const { run: other } = this.reference;
-    return other?.model === run.model ? other : null;
+    const same = other?.model === run.model && other.n === run.n;
+    return same && partners(run, other).every((to, at) => to === at) ? other : null;
   }
 
   get #against() {
