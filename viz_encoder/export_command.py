@@ -84,7 +84,7 @@ def _write_map(given: argparse.Namespace, path: Path) -> str:
     )
     code = snippet(Path(given.trace), view, query=query)
     found = None
-    if given.model:
+    if given.model and path.suffix.lower() == ".html":
         from viz_encoder.attribution import attribute
         from viz_encoder.checkpoints import load
 

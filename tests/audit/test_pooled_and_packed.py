@@ -20,10 +20,12 @@ class Pooled(Stack):
         super().__init__()
         self.score, self.by, self.masked = nn.Linear(8, 1), by, masked
         self.gate = nn.Linear(8, 3)
+        self.one = nn.Parameter(torch.zeros(()))
 
     def forward(self, x, valid):
         hidden = super().forward(x, padding(valid))
         hidden = hidden * self.gate(hidden).softmax(dim=-1).amax(-1, keepdim=True)  # of experts
+        hidden = hidden * self.one.softmax(dim=0)  # of one number
         keep = valid[..., None] if self.masked else torch.ones_like(valid)[..., None]
         if self.by == "last":
             return hidden[torch.arange(len(x)), (valid.sum(1) if self.masked else 0) - 1]

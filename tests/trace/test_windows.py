@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 import torch
+from torch import nn
 from transformers import SwinConfig, SwinModel, Swinv2Config, Swinv2Model
 
 import viz_encoder as vz
+from viz_encoder.trace.windows import cut_of
 
 SIDES = {"image_size": 32, "patch_size": 2, "embed_dim": 16, "depths": [2, 2], "num_heads": [2, 4]}
 
@@ -75,3 +77,10 @@ def test_padded_windows_stay_windows_and_it_says_so():
     model = SwinModel(SwinConfig(window_size=5, **SIDES)).eval()
     trace = recorded(model, torch.randn(1, 3, 32, 32)).trace(within="encoder.layers.0")
     assert trace.n_tokens == 25 and "a window of 5 × 5 patches" in " ".join(trace.notes)
+
+
+def test_a_block_may_compute_how_it_cuts():
+    class Block(nn.Module):
+        window_size, shift_size = property(lambda block: 4), property(lambda block: 2)
+
+    assert cut_of(Block()) == ((4, 4), (2, 2)) and cut_of(nn.Module()) is None

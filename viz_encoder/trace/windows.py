@@ -29,9 +29,10 @@ class Cut(NamedTuple):
 
 def cut_of(module: nn.Module) -> Cut | None:
     """How a block cuts its picture; None if it does not say so."""
-    own, kind = vars(module), type(module)  # asking the module itself for what it lacks is slow
-    names = ("window_size", "shift_size")
-    window, shift = (_pair(own.get(name, getattr(kind, name, None))) for name in names)
+    names, own, kind = ("window_size", "shift_size"), vars(module), type(module)
+    if not all(name in own or hasattr(kind, name) for name in names):
+        return None  # asking the module itself for what it lacks is slow
+    window, shift = (_pair(getattr(module, name)) for name in names)
     return None if window is None or shift is None or min(window) < 1 else Cut(window, shift)
 
 

@@ -38,7 +38,7 @@ class Softmaxes(Watch):
     def see(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
         """Keep it, and pass it on."""
         axis = kwargs.get("dim", args[1] if len(args) > 1 else None)
-        if func in SOFTMAX and isinstance(out, Tensor) and isinstance(axis, int):
+        if func in SOFTMAX and isinstance(axis, int) and out.ndim:
             kept = self.keep(out.detach(), axis % out.ndim)
             self.found += [] if kept is None else [kept]
         return out
