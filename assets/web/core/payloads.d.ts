@@ -208,6 +208,7 @@ interface FigureTrace {
   y?: Packed;
   z?: Packed;
   showscale?: boolean;
+  showlegend?: boolean;
   colorscale?: string | [number, string][];
   colorbar?: { title?: Titled };
 }
@@ -221,10 +222,14 @@ interface FigureLayout {
   height?: number;
   xaxis?: FigureAxis;
   yaxis?: FigureAxis;
+  coloraxis?: Pick<FigureTrace, "colorscale" | "colorbar">;
+  legend?: { yanchor?: string };
 }
 interface FigureAxis {
   title?: Titled;
   side?: string;
+  anchor?: string;
+  domain?: [from: number, to: number];
 }
 interface Titled {
   text?: string;

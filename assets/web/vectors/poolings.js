@@ -180,9 +180,7 @@ export class Poolings {
     this.shareText.textContent = method === "max" ? MAX_SHARES : looked ? LOOKS : ownHead ? "" : SHARES;
     const parts = method === "max" || looked || !values ? [] : values;
     this.lead.textContent = parts.length ? madeOf(run.tokens, method, parts, !run.grid) : "";
-    const unit = looked
-      ? "attention weight, share of the query's total"
-      : "share of the pooled vector; the shares sum to 1";
+    const unit = looked ? "attention weight, share of the query's total" : "share of the vector; they sum to 1";
     const said = (/** @type {number} */ at) =>
       method === "max" ? ` wins ${wins[at]} of ${width} dimensions` : `: ${fixed(values?.[at], 4)}`;
     const why = values ? "" : method === OWN ? NO_PARTS : NO_SHARES;

@@ -2,51 +2,42 @@
 
 import { rgb, signedStops } from "../core/colors.js";
 import { css, isDark } from "../core/dom.js";
-import { heatmapOf, isCaption, isMarks, plainText, unpack } from "./figure_numbers.js";
+import { isCaption, isMarks, plainText, unpack } from "./figure_numbers.js";
+import { barTitle, GAP, longest, roomOf, wrapped } from "./figure_room.js";
 
-const NARROW = 600;
-const LONGEST = [16, 9]; // letters of a name on an axis; fewer where it is narrow
-const ROW = [18, 30]; // pixels a row of a heatmap, at least and at most
-const [LEAST, MOST] = [150, 620]; // pixels of the plot itself
-const [SCALE, UNDER] = [74, 46]; // pixels of a scale that lies below, and of an axis above it
-const BUTTONS = 30; // pixels for Plotly's own
-const SHORT = 300; // pixels of a plot beside which a scale's title has no room
-const AROUND = 240; // pixels around a plot, at most: names, Plotly's buttons and a scale
-const [LETTER, NAMES] = [6.4, 60]; // pixels of a letter of a scale's title, and of the names beside a plot
+/** @import { Room } from "./figure_room.js" */
+
 const MASKED_DARK = "#57493c";
 
-/** `room` is how high it may be where it is alone in the window; 0 elsewhere.
- * @type {(figure: FigureJson, width: number, room?: number) => { data: FigureTrace[], layout: FigureLayout & { height: number } }} */
-export function laidOut(figure, width, room = 0) {
-  const narrow = width < NARROW;
-  const plot = plotHeight(figure, width, room);
-  const under = figure.layout.xaxis?.side === "top" ? 0 : UNDER;
-  // Distance of the scale below the plot, as a share of its height; 0 if it is beside it.
-  const below = narrow || plot < SHORT ? (12 + under) / (plot === Infinity ? pictureHeight(figure, width) : plot) : 0;
+const PAPER = 1000; // pixels
+
+/** `full` is how high it may be where it is alone in the window; 0 elsewhere.
+ * @type {(figure: FigureJson, width: number, full?: number) => { data: FigureTrace[], layout: FigureLayout & { height: number } }} */
+export function laidOut(figure, width, full = 0) {
+  const room = roomOf(figure, width, full);
+  const { coloraxis, annotations = [] } = figure.layout;
   const layout = {
     ...figure.layout,
-    ...axes(figure, narrow),
+    ...axes(figure, room),
+    ...(coloraxis && { coloraxis: { ...coloraxis, ...colored(coloraxis, room) } }),
     width,
-    height: height(figure, width, narrow, below, room),
+    height: room.height,
     title: { text: "" }, // the page has it as text, which wraps
-    annotations: (figure.layout.annotations ?? []).filter(
-      (each) => !isCaption(each) && !(narrow && each.name === "link"),
-    ),
+    annotations: annotations.filter((each) => !isCaption(each) && !(room.narrow && each.name === "link")),
     modebar: { bgcolor: "transparent" }, // Plotly's half of a transparent paper is gray
-    margin: { l: 8, r: 8, t: BUTTONS, b: below ? SCALE + under : 8 },
+    margin: { l: 8, r: 8, ...room.margin },
     font: { ...figure.layout.font, color: css("--body-text-color-subdued") },
   };
-  return { data: figure.data.map((trace) => shown(trace, narrow, below, width)), layout };
+  return { data: figure.data.map((trace) => shown(trace, room)), layout };
 }
 
 // Layout for paper: black on white, with its title and what it measures.
 export function onPaper(/** @type {FigureJson} */ figure) {
-  const wide = 1000;
   const { margin = {} } = figure.layout;
   const layout = {
     ...figure.layout,
-    width: wide,
-    height: height(figure, wide, false, 0) + 190,
+    width: PAPER,
+    height: Math.max(roomOf(figure, PAPER).height, figure.layout.height ?? 0) + 190,
     paper_bgcolor: "white",
     margin: { ...margin, t: 170, l: 120 },
     title: { ...figure.layout.title, y: 0.98, yanchor: "top" },
@@ -54,22 +45,35 @@ export function onPaper(/** @type {FigureJson} */ figure) {
   return { data: figure.data, layout };
 }
 
-/** @type {(figure: FigureJson, narrow: boolean) => Pick<FigureLayout, "xaxis" | "yaxis">} */
-function axes(figure, narrow) {
+/** @type {(figure: FigureJson, room: Room) => Pick<FigureLayout, "xaxis" | "yaxis">} */
+function axes(figure, room) {
   const line = css("--border-color-primary");
   const named = Object.entries(figure.layout).filter(([name]) => /^[xy]axis/.test(name));
   return Object.fromEntries(
     named.map(([name, axis]) => {
-      const labelalias = aliases(figure, name.startsWith("x") ? "x" : "y", narrow);
-      return [name, { ...axis, automargin: true, gridcolor: line, zerolinecolor: line, labelalias }];
+      const labelalias = aliases(figure, name.startsWith("x") ? "x" : "y", room.narrow);
+      const title = { ...axis.title, ...placed(name, axis, room).title, font: { size: 12 } };
+      const all = { automargin: true, gridcolor: line, zerolinecolor: line, labelalias };
+      return [name, { ...axis, ...placed(name, axis, room), title, ...all }];
     }),
   );
+}
+
+/** The title of an axis in lines that its plot has room for, and where one of several plots stands.
+ * @type {(name: string, axis: FigureAxis, room: Room) => Partial<FigureAxis>} */
+function placed(name, axis, { plots, plot, across }) {
+  const at = plots.findIndex(({ x, y }) => x === name || y.includes(name));
+  if (name === plots[at]?.x) return { title: { text: plots[at].title } };
+  const text = wrapped(axis.title?.text, name.startsWith("x") ? across : (plots[at]?.height ?? plot));
+  if (at < 0 || plots.length === 1) return { title: { text } };
+  const top = 1 - plots.slice(0, at).reduce((sum, { height, under }) => sum + height + under + GAP, 0) / plot;
+  return { title: { text }, domain: [Math.max(0, top - plots[at].height / plot), top] };
 }
 
 /** Long names lose their end; the whole name is there on pointing, and in the table.
  * @type {(figure: FigureJson, letter: "x" | "y", narrow: boolean) => Record<string, string>} */
 function aliases(figure, letter, narrow) {
-  const most = LONGEST[narrow ? 1 : 0];
+  const most = longest(narrow);
   /** @type {Record<string, string>} */
   const short = {};
   for (const trace of figure.data) {
@@ -82,49 +86,28 @@ function aliases(figure, letter, narrow) {
   return short;
 }
 
-// Height of the plot alone, without names, titles and scale; Infinity if it is not ours to choose.
-function plotHeight(/** @type {FigureJson} */ figure, /** @type {number} */ width, room = 0) {
-  const heatmap = heatmapOf(figure);
-  if (!heatmap || figure.layout.height || figure.data.some((trace) => trace.type === "image")) return Infinity;
-  const each = Math.max(ROW[0], Math.min(ROW[1], (width - 200) / heatmap.cols));
-  return Math.max(LEAST, Math.min(MOST, heatmap.rows * each), room - AROUND);
+/** @type {(trace: FigureTrace, room: Room) => FigureTrace} */
+function shown(trace, room) {
+  if (isDark() && isMarks(trace)) return { ...trace, colorscale: [0, 1].map((at) => [at, MASKED_DARK]) };
+  return trace.type === "heatmap" ? { ...trace, ...colored(trace, room) } : trace;
 }
 
-// Height of an image in a figure; a default for charts without cells.
-function pictureHeight(/** @type {FigureJson} */ figure, /** @type {number} */ width) {
-  const picture = figure.data.find((trace) => trace.type === "image");
-  if (!picture) return 280;
-  const [tall, wide] = unpack(picture.z).shape;
-  return Math.min(MOST, (width - (width < NARROW ? 60 : 200)) * (tall / wide));
-}
-
-/** @type {(figure: FigureJson, width: number, narrow: boolean, below: number, room?: number) => number} */
-function height(figure, width, narrow, below, room = 0) {
-  if (figure.layout.height) return Math.max(figure.layout.height, room);
-  const scale = below ? SCALE : 0;
-  const plot = plotHeight(figure, width, room);
-  if (figure.data.some((trace) => trace.type === "image"))
-    return Math.round(pictureHeight(figure, width) + BUTTONS + UNDER + scale);
-  if (plot === Infinity) return Math.max(420, room);
-  const columns = heatmapOf(figure)?.x.slice(0, 400) ?? [];
-  const names = Math.max(...columns.map((name) => name.length), 1);
-  return Math.round(plot + Math.min(names, LONGEST[narrow ? 1 : 0]) * 6 + 30 + BUTTONS + scale);
-}
-
-/** @type {(trace: FigureTrace, narrow: boolean, below: number, width: number) => FigureTrace} */
-function shown(trace, narrow, below, width) {
-  const dark = isDark();
-  if (dark && isMarks(trace)) return { ...trace, colorscale: [0, 1].map((at) => [at, MASKED_DARK]) };
-  if (trace.type !== "heatmap") return trace;
-  const lying = { orientation: "h", x: 0, xanchor: "left", y: -below, yanchor: "top", len: narrow ? 1 : 0.5 };
-  // In one line only where the scale is as wide, for what is wider loses its ends.
-  const line = plainText(trace.colorbar?.title?.text);
-  const text = below && !narrow && line.length * LETTER < 0.5 * (width - NAMES) ? line : trace.colorbar?.title?.text;
-  const title = { ...trace.colorbar?.title, text, font: { size: 12 }, ...(below && { side: "bottom" }) };
-  const colorbar = { ...trace.colorbar, title, ...(below && lying) };
-  const { colorscale } = trace;
-  const own = Array.isArray(colorscale);
-  return { ...trace, colorbar, ...(dark && own && { colorscale: onDark(colorscale) }) };
+/** The colors of a trace or of several, and their scale.
+ * @type {(given: Pick<FigureTrace, "colorscale" | "colorbar">, room: Room) => Pick<FigureTrace, "colorscale" | "colorbar">} */
+function colored({ colorscale, colorbar }, room) {
+  const { narrow, lying, below, plot } = room;
+  const under = {
+    orientation: "h",
+    x: 0,
+    xanchor: "left",
+    y: -(12 + below) / plot,
+    yanchor: "top",
+    len: narrow ? 1 : 0.5,
+  };
+  const text = barTitle(colorbar?.title?.text, room);
+  const title = { ...colorbar?.title, text, font: { size: 12 }, ...(lying && { side: "bottom" }) };
+  const own = isDark() && Array.isArray(colorscale);
+  return { colorbar: { ...colorbar, title, ...(lying && under) }, ...(own && { colorscale: onDark(colorscale) }) };
 }
 
 /** Reverse for dark mode: a signed scale with 0 dark, and a light-to-dark one starting dark.

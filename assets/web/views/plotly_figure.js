@@ -5,6 +5,7 @@ import { Latest } from "../core/latest.js";
 import { address } from "../core/server.js";
 import { laidOut, onPaper } from "./figure_layout.js";
 import { captionOf, titleOf } from "./figure_numbers.js";
+import { BARE } from "./figure_room.js";
 import { fullHeight, fullScreen } from "./full_screen.js";
 import { tableOf } from "./figure_table.js";
 import { fileAt, saves } from "./save_row.js";
@@ -22,7 +23,6 @@ const CONFIG = {
   modeBarButtonsToRemove: ["select2d", "lasso2d", "toImage"],
   doubleClick: "reset",
 };
-const NARROW = 480; // pixels, below which Plotly's buttons would lie over the names
 
 /** @type {Promise<Plotly> | null} */
 let loading = null;
@@ -153,7 +153,7 @@ export class Figure {
     if (again && this.#kind) library.purge(this.canvas);
     this.#width = width;
     this.#kind = kind;
-    await library.react(this.canvas, data, layout, { ...CONFIG, displayModeBar: width < NARROW ? false : "hover" });
+    await library.react(this.canvas, data, layout, { ...CONFIG, displayModeBar: width < BARE ? false : "hover" });
     if (again) this.canvas.on?.("plotly_click", ({ points }) => this.onpoint?.(points[0]));
   }
 
