@@ -25,10 +25,10 @@ export class RoutesView {
   /** @type {Columns} */ #columns = { groups: [], nodes: [] };
   slide = el("input", {
     ...{ type: "range", class: "viz-slider", id: "viz-route-least", min: 0, max: 100, value: 0 },
-    ...{ title: "Draw only stronger links", oninput: () => this.draw() },
+    ...{ title: "Draw only stronger links", "aria-label": "Links above", oninput: () => this.draw() },
   });
   said = el("output", { for: this.slide.id });
-  least = control("links above", this.said, this.slide);
+  least = Object.assign(control("links above", this.said, this.slide), { htmlFor: this.slide.id });
   drawing = svg("svg", { class: "viz-routes-drawing", tabindex: "0", role: "application" });
   node = el("div", { class: "viz-routes" }, this.drawing);
 
