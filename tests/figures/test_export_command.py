@@ -97,8 +97,8 @@ def test_pictures_need_kaleido(saved, tmp_path, capsys, monkeypatch):
     assert "pip install kaleido" in capsys.readouterr().err
 
 
-def test_digits_may_be_a_name():
-    view = VIEWS["routes"]
-    assert read_options(view, {"label": "3", "token": "3"}) == {"label": "3", "token": 3}
+def test_digits_may_be_a_name_and_a_share_a_number():
+    given = {"label": "3", "token": "3", "least": "0.03"}
+    assert read_options(VIEWS["routes"], given) == {"label": "3", "token": 3, "least": 0.03}
     several = read_options(VIEWS["attention_map"], {"head": "1,7,1", "layer": "2"})
     assert several == {"head": (1, 7), "layer": 2}

@@ -1,5 +1,6 @@
 """All views by name, and their options as text, from an address or a command line."""
 
+import contextlib
 import inspect
 from collections.abc import Mapping
 from reprlib import repr as shown  # truncates: client input can be of any length
@@ -60,7 +61,7 @@ def _most(control: Control, trace: Trace) -> int | None:
 
 
 def _value(control: Control, text: str) -> Any:
-    """A choice by its name, yes or no, a word, a whole number, or several heads with commas."""
+    """A choice by its name, yes or no, a word, a number, or several heads with commas."""
     if control.choices == SWITCH:
         text = {"true": "yes", "false": "no", "1": "yes", "0": "no"}.get(text.lower(), text)
     if control.choices:
@@ -74,6 +75,9 @@ def _value(control: Control, text: str) -> Any:
         return heads
     if control.counts != "name" and number is not None:
         return number
+    if not control.counts:
+        with contextlib.suppress(ValueError):
+            return float(text)
     if control.counts not in ("", "name", "token") and text not in control.words:
         also = "".join(f", or {word}" for word in control.words)
         raise SelectionError(f"{control.label} is {shown(text)}; give a whole number{also}.")
