@@ -34,6 +34,10 @@ const EFFECTS = {
   ],
   layout: { xaxis: axis("Head", { side: "top" }), yaxis: axis(DEPTH) },
 };
+const NAMED = {
+  data: [{ type: "heatmap", z: [[0]], x: ["12 a long name"], y: ["0"], colorbar: axis("Share") }],
+  layout: { xaxis: axis("Token", { type: "category" }), yaxis: axis(DEPTH), height: 700 }, // with its names below
+};
 
 test("at any width, no title is longer than what it stands along, and plots one above another stay apart and readable", () => {
   const nothing = { classList: { contains: () => false } };
@@ -56,6 +60,7 @@ test("at any width, no title is longer than what it stands along, and plots one 
         assert.ok(longest(each) <= (name.startsWith("x") ? width : layout.height) * (to - from), each.title.text);
       }
     }
+    if (width === 336) assert.ok(laidOut(NAMED, width).layout.margin.b > laidOut(PLANE, width).layout.margin.b + 20);
     const { layout } = laidOut(STACKED, width, full);
     assert.deepEqual([layout.xaxis, layout.xaxis2].map(({ title }) => title.text), ["", DEPTH]); // biome-ignore format: a row
     const [[low, top], [bottom, high]] = [layout.yaxis, layout.yaxis2].map(({ domain }) => domain);

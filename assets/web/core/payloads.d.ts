@@ -228,6 +228,8 @@ interface FigureLayout {
 interface FigureAxis {
   title?: Titled;
   side?: string;
+  type?: string;
+  showticklabels?: boolean;
   anchor?: string;
   domain?: [from: number, to: number];
 }

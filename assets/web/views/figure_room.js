@@ -30,13 +30,15 @@ export function roomOf(figure, width, full = 0) {
   const narrow = width < NARROW;
   const bar = barOf(figure);
   const across = width - NAMES - (narrow || bar === null ? 0 : BESIDE);
-  const plots = plotsOf(figure, width, across);
+  const names = namesOf(figure, narrow);
+  const plots = plotsOf(figure, width, across, names);
   const between = plots.slice(0, -1).reduce((sum, { under }) => sum + under + GAP, 0);
   const inner = plots.reduce((sum, { height }) => sum + height, between);
   const t = width < BARE ? EDGE : BUTTONS;
   const key = legendOf(figure, across);
   const below = plots[plots.length - 1].under + key.below;
-  const around = t + namesOf(figure, narrow) + key.above + below + EDGE;
+  const head = figure.layout.xaxis?.side === "top" ? names + 40 : 0;
+  const around = t + head + key.above + below + EDGE;
   const [own, free] = [figure.layout.height ?? 0, Math.max(figure.layout.height ?? 0, full) - around];
   const usual = own ? LEAST : inner;
   const lying = bar !== null && (narrow || Math.max(usual, free) < SHORT);
@@ -79,15 +81,17 @@ function barOf(/** @type {FigureJson} */ { data, layout }) {
   return bar ? (bar.title?.text ?? "") : null;
 }
 
-/** From the top. @type {(figure: FigureJson, width: number, across: number) => Plot[]} */
-function plotsOf(figure, width, across) {
+/** From the top. @type {(figure: FigureJson, width: number, across: number, names: number) => Plot[]} */
+function plotsOf(figure, width, across, names) {
   const stacked = stackOf(figure.layout);
   const least = Math.min(...stacked.map(({ share }) => share));
   const height = plotHeight(figure, width, stacked.length);
   const titles = stacked.map(({ x }) => axisOf(figure.layout, x)?.title?.text ?? "");
   return stacked.map(({ x, y, share }, at) => {
     const title = titles[at] === titles[at + 1] ? "" : wrapped(titles[at], across);
-    const under = axisOf(figure.layout, x)?.side === "top" ? 0 : TICKS + (title ? 8 + LINE * lines(title) : 0);
+    const { side, type, showticklabels } = axisOf(figure.layout, x) ?? {};
+    const named = type === "category" && showticklabels !== false ? names : 0;
+    const under = side === "top" ? 0 : TICKS + named + (title ? 8 + LINE * lines(title) : 0);
     return { x, y, title, under, height: (height * share) / least };
   });
 }
@@ -122,11 +126,10 @@ function plotHeight(figure, width, count) {
   return Math.max(count > 1 ? STACKED : LEAST, Math.min(MOST / count, heatmap.rows * each));
 }
 
-// The names and the title of an axis above the plots.
+// The names of a heatmap's columns, which are tilted.
 function namesOf(/** @type {FigureJson} */ figure, /** @type {boolean} */ narrow) {
-  if (figure.layout.xaxis?.side !== "top") return 0;
   const names = heatmapOf(figure)?.x.slice(0, 400) ?? [];
-  return Math.min(Math.max(...names.map(({ length }) => length), 1), longest(narrow)) * 6 + 40;
+  return Math.min(Math.max(...names.map(({ length }) => length), 1), longest(narrow)) * 6;
 }
 
 // Letters of a name on an axis.
