@@ -71,6 +71,18 @@ def test_faults_are_sentences(plain, causal):
 
 
 @pytest.mark.parametrize("size", [4, 512])
+@pytest.mark.parametrize("passed", [torch.Tensor.logical_not, torch.t])
+def test_a_pair_that_is_meant_and_not_passed_is_lost_not_faint(minilm, causal, passed, size):
+    found = mask_panels(vz.capture(minilm, TEXT, mask=passed(causal)), causal, 3, 1, size=size)
+    lost = causal.numpy() & ~passed(causal).numpy()
+    assert (found.n_allowed, found.n_lost) == (causal.sum(), lost.sum())
+    assert found.n_faint <= causal.sum() - lost.sum()  # nothing, where all is lost
+    for row, col in np.ndindex(found.lost.shape):
+        (top, bottom), (left, right) = found.edges[row : row + 2], found.key_edges[col : col + 2]
+        assert found.lost[row, col] == lost[top:bottom, left:right].any()
+
+
+@pytest.mark.parametrize("size", [4, 512])
 @pytest.mark.parametrize("head", [1, "mean"])
 def test_allowed_pairs_with_hardly_any_weight_are_counted_whole(minilm, causal, head, size):
     trace = vz.capture(minilm, TEXT, mask=causal)
@@ -79,7 +91,7 @@ def test_allowed_pairs_with_hardly_any_weight_are_counted_whole(minilm, causal, 
     found = mask_panels(trace, causal, 3, head, size=size)
     allowed = causal.numpy()
     assert found.n_allowed == allowed.sum()
-    assert found.n_faint == (allowed & (weights < 1e-3)).sum()
+    assert found.n_faint == (allowed & (weights < 1e-3)).sum() and found.n_lost == 0
     assert head == "mean" or found.n_faint > 0
 
 

@@ -89,11 +89,11 @@ def test_the_painted_mask_is_the_one_that_runs(site, key, minilm, plain):
     assert found["sentence"] == "0 leaks in 72 heads: every forbidden weight is exactly 0."
     assert not np.any(found["leak"]) and not np.any(found["extra"]) and found["empty"] == []
     ours = vz.capture(minilm, TEXT, mask=torch.from_numpy(mask))
-    intended, passed, observed, leaking = panels(site, found["run"]["key"], 3, 5)
+    intended, passed, observed, leaking, lost = panels(site, found["run"]["key"], 3, 5)
     np.testing.assert_array_equal(intended > 0, mask)
     np.testing.assert_array_equal(passed > 0, ours.mask[0].numpy())
     np.testing.assert_allclose(observed, ours.attention(3, 5).numpy(), atol=1e-6)
-    assert not observed[~mask].any() and not leaking.any()
+    assert not observed[~mask].any() and not leaking.any() and not lost.any()
     moved = mask_effect(ours, plain)
     np.testing.assert_allclose(found["moved"], moved.moved, rtol=1e-4, atol=1e-6)
     assert found["pooled"]["mean"]["cosine"] == pytest.approx(moved.pooled["mean"][0], abs=1e-6)
@@ -118,11 +118,14 @@ def test_a_planted_mistake_leaks_what_numpy_says(site, key, minilm, plain, mista
     np.testing.assert_allclose(found["mass"][4], forbidden.sum(axis=2).mean(axis=1), atol=1e-6)
     assert set(found["extra"]) == {int((wrong & ~mask).sum())}
     assert set(found["missing"]) == {int((mask & ~wrong).sum())}
-    _, passed, observed, leaking = panels(site, found["run"]["key"], 2, 4)
+    _, passed, observed, leaking, lost = panels(site, found["run"]["key"], 2, 4)
     np.testing.assert_array_equal(passed > 0, wrong)
     np.testing.assert_array_equal(leaking > 0, (observed > 0) & ~mask)
+    np.testing.assert_array_equal(lost > 0, mask & ~wrong)
     planted = f"If the code {Mistake(mistake).words}, leaks in 72 of 72 heads: "
     assert found["sentence"].startswith(planted)
+    blocked = f" It blocks {(mask & ~wrong).sum()} pairs that are meant to be allowed."
+    assert (blocked in found["sentence"]) == bool((mask & ~wrong).any())
 
 
 def test_a_row_without_any_key_gets_zeros_and_is_named(site, key, plain):
@@ -417,6 +420,20 @@ def test_a_planted_mistake_is_said_and_outlined(masks, plain):
     said = page.inner_text(".viz-mask-result-part .viz-readout")
     assert "Query 9 “because” → key 3 “didn”: intended forbidden, passed may attend" in said
     assert said.endswith(f" weight {plain.attention(4)[7, 9, 3]:.4f}: a leak.")
+    page.select_option("#viz-mask-mistake", "inverted")
+    page.click("#viz-mask-run")
+    page.wait_for_function("vizMasks.result.panels.found?.result.mistake === 'inverted'")
+    observed, near = "result.panels.grids.observed", np.flatnonzero(~far).tolist()
+    assert page.evaluate(f"vizMasks.{observed}.dashed") == near
+    told = f"{len(near)} of {len(near)} pairs that are meant to be allowed are blocked"
+    assert page.inner_text(".viz-mask-faint") == f"{told}: what was passed forbids them."
+    swatch = page.locator(".viz-mask-legend span", has_text=f"allowed ({len(near)} cells)")
+    assert swatch.is_visible() and pixel(page, 9, 9, observed) != pixel(
+        page, 0, 0, "result.panels.grids.passed"
+    )
+    page.mouse.click(*at(page, 9, 9, observed))
+    said = page.inner_text(".viz-mask-result-part .viz-readout")
+    assert said.endswith("passed forbidden, weight 0: blocked although meant to be allowed.")
 
 
 def test_a_size_that_is_typed_outlives_the_answer_to_an_older_one(masks):

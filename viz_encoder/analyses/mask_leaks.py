@@ -126,18 +126,21 @@ class MaskPanels(ArrayResult, main="observed"):
     Its keys are key_edges[j] … key_edges[j + 1] - 1: the same, unless the keys are other tokens.
     intended and passed: whether any pair of the cell may attend; observed: its largest weight, a
     share of a query's total; leaking: whether a real query has weight, or NaN, on a key that the
-    intent forbids. Below MAX_SIDE tokens every cell is one pair. In heads outside `where`, every
-    pair counts as allowed. n_allowed: pairs that the intent allows to real queries; n_faint: those
-    of them with a weight under 0.001, for allowed is not attended.
+    intent forbids; lost: whether it is blocked, although the intent allows it to a real query.
+    Below MAX_SIDE tokens every cell is one pair. In heads outside `where`, what was passed counts
+    as intended. n_allowed: pairs that the intent allows to real queries; n_lost: those of them that
+    are blocked; n_faint: those of the others with a weight under 0.001: allowed is not attended.
     """
 
     intended: Bool[np.ndarray, "row col"]
     passed: Bool[np.ndarray, "row col"]
     observed: Float[np.ndarray, "row col"]
     leaking: Bool[np.ndarray, "row col"]
+    lost: Bool[np.ndarray, "row col"]
     edges: Int[np.ndarray, " edge"]
     key_edges: Int[np.ndarray, " key_edge"]
     n_allowed: int
+    n_lost: int
     n_faint: int
 
 
@@ -172,18 +175,21 @@ def mask_panels(
     theirs = weights if judged == heads else _fused(ran, head, judged)
     real = trace.valid.cpu().numpy()[:, None]
     leaking = (theirs != 0) & forbidden & real
-    intended = ~forbidden if judged == heads else np.ones_like(forbidden)
-    allowed = intended & real
+    passed = _passed(ran, heads).numpy()
+    intended = ~forbidden if judged == heads else passed
+    allowed, lost = intended & real, intended & ~passed & real
     edges, key_edges = (_edges(count, size) for count in forbidden.shape)
     return MaskPanels(
         intended=_pool(intended, edges, key_edges),
-        passed=_pool(_passed(ran, heads).numpy(), edges, key_edges),
+        passed=_pool(passed, edges, key_edges),
         observed=_pool(weights, edges, key_edges),
         leaking=_pool(leaking, edges, key_edges),
+        lost=_pool(lost, edges, key_edges),
         edges=edges,
         key_edges=key_edges,
         n_allowed=int(allowed.sum()),
-        n_faint=int((allowed & (weights < FAINT)).sum()),
+        n_lost=int(lost.sum()),
+        n_faint=int((allowed & ~lost & (weights < FAINT)).sum()),
     )
 
 

@@ -3,7 +3,7 @@
 import { theme } from "../core/colors.js";
 import { control, count, el, number, options } from "../core/dom.js";
 import { maskColors } from "../views/mask_grid.js";
-import { leakTints, MaskPanels } from "../views/mask_panels.js";
+import { leakTints, LOST, MaskPanels } from "../views/mask_panels.js";
 
 // By observation kind: its name, heading, panel, unit, and the text when there is none.
 /** @type {Record<string, Record<"name" | "heading" | "panel" | "unit" | "gap" | "none", string>>} */
@@ -119,7 +119,7 @@ export class Panels extends MaskPanels {
       "exactly 0": zero,
       ...(this.outlined && {
         [`leaking (${count(leaks.length)})`]: leakTints(),
-        [`allowed, gets nothing (${count(lost.length)})`]: "border: 2px dashed var(--viz-lost)",
+        [`allowed, gets nothing (${count(lost.length)})`]: LOST,
       }),
       ...(gap && { [seen.gap]: masked }),
       ...(intended.includes(null) && { "no such pair": faint }),

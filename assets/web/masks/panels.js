@@ -1,4 +1,4 @@
-// One map of a masked run on the same axes: intended, passed, observed; leaking cells outlined.
+// One map of a masked run on the same axes: intended, passed, observed; leaking and blocked cells outlined.
 
 import { theme } from "../core/colors.js";
 import { caption, count, el, number } from "../core/dom.js";
@@ -6,7 +6,7 @@ import { Latest } from "../core/latest.js";
 import { headsOf, mapName } from "../core/selection_address.js";
 import { section } from "../views/headed.js";
 import { maskColors } from "../views/mask_grid.js";
-import { leakTints, MaskPanels } from "../views/mask_panels.js";
+import { leakTints, LOST, MaskPanels } from "../views/mask_panels.js";
 import { listed } from "./mask_bits.js";
 import { panels } from "./requests.js";
 
@@ -72,8 +72,8 @@ export class Panels extends MaskPanels {
     const { run, layer, head, n, step } = found;
     const { allowed, forbidden, faint } = maskColors();
     const blocks = Array.from({ length: n }, (_, at) => `${Math.round(at * step)}–${Math.round((at + 1) * step) - 1}`);
-    const leaking = [...found.leaking.keys()].filter((at) => found.leaking[at]);
-    const scale = this.fill(step > 1 ? blocks : run.tokens, found, TITLES, leaking, [], (at) => found.hardly[at] === 1);
+    const [leaking, blocked] = [found.leaking, found.blocked].map((is) => [...is.keys()].filter((at) => is[at]));
+    const scale = this.fill(step > 1 ? blocks : run.tokens, found, TITLES, leaking, blocked, found.hardly);
     this.title.textContent = `The mask in ${typeof head === "number" ? "head " : ""}${mapName(layer, head)}`;
     /** @type {Record<string, Rgb | string>} */
     const squares = {
@@ -82,6 +82,7 @@ export class Panels extends MaskPanels {
       "weight exactly 0": theme().zero,
       [`may attend, weight under ${FAINT}`]: faint,
       [`leaking (${count(leaking.length)} cells), by weight`]: leakTints(),
+      ...(blocked.length && { [`blocked although meant to be allowed (${count(blocked.length)} cells)`]: LOST }),
     };
     this.explain(squares, scale, "attention weight (share of the query’s total)");
     this.facts.textContent = factsOf(found, leaking.length);
@@ -112,27 +113,40 @@ export class Panels extends MaskPanels {
   sentence(/** @type {Cell} */ [row, col]) {
     const { found } = this;
     if (!found) return "";
-    const { n, run, step, intended, passed, observed, leaking } = found;
+    const { n, run, step, intended, passed, observed, leaking, blocked, hardly } = found;
     const at = row * n + col;
     const name = (/** @type {number} */ place) => (step > 1 ? `around ${Math.round(place * step)}` : run.named(place));
     const may = (/** @type {Float32Array} */ part) => (part[at] ? "may attend" : "forbidden");
-    return `Query ${name(row)} → key ${name(col)}: intended ${may(intended)}, passed ${may(passed)}, weight ${number(observed[at])}${leaking[at] ? ": a leak" : found.hardly[at] ? ": allowed, but hardly attended to" : ""}.`;
+    const kinds = {
+      "a leak": leaking,
+      "blocked although meant to be allowed": blocked,
+      "allowed, but hardly attended to": hardly,
+    };
+    const kind = Object.entries(kinds).find(([, is]) => is[at])?.[0];
+    return `Query ${name(row)} → key ${name(col)}: intended ${may(intended)}, passed ${may(passed)}, weight ${number(observed[at])}${kind ? `: ${kind}` : ""}.`;
   }
 }
 
-/** 1 where a cell may attend and all its weights are under FAINT; rows of padding alone do not count.
+/** 1 where a cell is meant to attend, may, and all its weights are under FAINT; rows of padding alone do not count.
  * @type {(maps: Maps, run: Run) => Uint8Array} */
-function faintCells({ n, intended, observed }, run) {
+function faintCells({ n, intended, passed, observed, blocked }, run) {
   const step = run.n / n;
   const end = (/** @type {number} */ row) => Math.round(row * step);
   const real = Array.from({ length: n }, (_, row) => run.valid.slice(end(row), end(row + 1)).includes(true));
-  return Uint8Array.from(intended, (may, at) => Number(may && observed[at] < FAINT && real[Math.floor(at / n)]));
+  const faint = (/** @type {number} */ at) =>
+    passed[at] && !blocked[at] && observed[at] < FAINT && real[Math.floor(at / n)];
+  return Uint8Array.from(intended, (may, at) => Number(may && faint(at)));
 }
 
-/** Number of allowed pairs with almost no weight. @type {(found: Found) => string} */
-function faintWords({ allowed, faint }) {
-  if (!faint) return `Each of the ${count(allowed)} pairs that may attend has a weight of at least ${FAINT}.`;
-  return `${count(faint)} of ${count(allowed)} pairs that may attend ${faint === 1 ? "has" : "have"} a weight under ${FAINT}: allowed, but hardly used, which is normal.`;
+/** Number of pairs that are meant to attend and blocked, and of allowed ones with almost no weight.
+ * @type {(found: Found) => string} */
+function faintWords({ allowed, lost, faint }) {
+  const open = allowed - lost;
+  const used = faint
+    ? `${count(faint)} of ${count(open)} pairs that may attend ${faint === 1 ? "has" : "have"} a weight under ${FAINT}: allowed, but hardly used, which is normal.`
+    : `Each of the ${count(open)} pairs that may attend has a weight of at least ${FAINT}.`;
+  if (!lost) return used;
+  return `${count(lost)} of ${count(allowed)} pairs that are meant to be allowed are blocked: what was passed forbids them.${open ? ` ${used}` : ""}`;
 }
 
 /** What a map does not show. @type {(found: Found, leaks: number) => string} */

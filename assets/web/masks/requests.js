@@ -6,9 +6,9 @@ import { Mask } from "./mask_bits.js";
 
 /** @import { Verdict } from "./passed_file.js" */
 /** @import { Origin } from "./presets.js" */
-/** @typedef {{ allowed: number, faint: number }} Counts pairs that may attend, and those with hardly any weight */
+/** @typedef {{ allowed: number, lost: number, faint: number }} Counts pairs meant to attend; blocked all the same; passed, with hardly any weight */
 /** @typedef {Counts & { n: number, intended: Float32Array, passed: Float32Array, observed: Float32Array,
- *   leaking: Float32Array }} Maps of n × n cells, row by row */
+ *   leaking: Float32Array, blocked: Float32Array }} Maps of n × n cells, row by row */
 
 // Errors come as answers, because browsers log refused requests as errors.
 const url = (/** @type {Run} */ run, /** @type {string} */ path) =>
@@ -56,13 +56,13 @@ export const code = (run, mask, scope, kind, by) =>
 /** What is typed of layers and of heads, as the server reads it. @type {(run: Run, layers: string, heads: string) => Promise<MaskResult["scope"]>} */
 export const scopeOf = (run, layers, heads) => json(url(run, `scope?${new URLSearchParams({ layers, heads })}`));
 
-/** Intended, passed, observed and leaking of one map, on n × n cells; and how many pairs are allowed, and how many of
- * these have hardly any weight.
+/** Intended, passed, observed, leaking and blocked of one map, on n × n cells; and how many pairs are so.
  * @type {(run: Run, layer: number, head: Head, signal: AbortSignal) => Promise<Maps>} */
 export async function panels(run, layer, head, signal) {
   /** @type {Numbers<Counts>} */
   const { shape, values, about } = await numbers(url(run, `panels?layer=${layer}&head=${head}`), signal);
   const cells = shape[1] ** 2;
   const part = (/** @type {number} */ at) => values.subarray(at * cells, (at + 1) * cells);
-  return { n: shape[1], intended: part(0), passed: part(1), observed: part(2), leaking: part(3), ...about };
+  const [intended, passed, observed, leaking, blocked] = [0, 1, 2, 3, 4].map(part);
+  return { n: shape[1], intended, passed, observed, leaking, blocked, ...about };
 }

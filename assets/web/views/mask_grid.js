@@ -11,7 +11,7 @@ import { fullHeight } from "./full_screen.js";
 
 const RIGHT = 30; // room for the last key's tilted name
 const LINES = 7; // pixels a cell needs for lines between cells
-const OUTLINED = 6; // and for an outline that leaves its color to be seen
+export const OUTLINED = 6; // and for an outline that leaves its color to be seen
 
 const LIGHT = {
   allowed: rgb("#2f6fa8"),

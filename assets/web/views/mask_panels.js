@@ -4,7 +4,7 @@ import { largest, makeScale, mixed, rgb, rgbText, shade } from "../core/colors.j
 import { caption, css, el, isDark, number } from "../core/dom.js";
 import { walked } from "./cells.js";
 import { fullScreen } from "./full_screen.js";
-import { maskColors, swatches, TokenGrid } from "./mask_grid.js";
+import { maskColors, OUTLINED, swatches, TokenGrid } from "./mask_grid.js";
 import { scaleBar } from "./shading.js";
 
 /** @typedef {"intended" | "passed" | "observed"} Panel */
@@ -27,7 +27,7 @@ class Grid extends TokenGrid {
     context.setLineDash([3, 2]);
     context.strokeStyle = css("--viz-lost", this.node);
     context.lineWidth = Math.max(1, Math.min(2, cell / 6));
-    for (const at of this.dashed) {
+    for (const at of cell < OUTLINED ? [] : this.dashed) {
       const [x, y] = view.middle(Math.floor(at / view.n), at % view.n, this);
       context.strokeRect(x - cell / 2 + 2, y - cell / 2 + 2, cell - 4, cell - 4);
     }
@@ -71,12 +71,12 @@ export class MaskPanels {
   /** Draw the parts of a map; where nothing could be read as passed, its panel is left out.
    * @param {string[]} names @param {Parts} parts @param {Record<Panel, string>} captions
    * @param {number[]} leaking the cells that are outlined @param {number[]} losing those that are dashed
-   * @param {(at: number) => boolean} faint those that are allowed and hardly attended to */
-  fill(names, parts, captions, leaking, losing = [], faint = () => false) {
+   * @param {ArrayLike<number>} faint those that are allowed and hardly attended to */
+  fill(names, parts, captions, leaking, losing = [], faint = []) {
     const { intended, passed, observed } = this.grids;
     const { allowed, forbidden, faint: hardly } = maskColors();
     const scale = aboveZero(largest(parts.observed));
-    const leaks = new Set(leaking);
+    const [leaks, lost] = [new Set(leaking), new Set(losing)];
     const of = (/** @type {Flags[0]} */ may) => (may ? allowed : may === null ? hardly : forbidden);
     const may = (/** @type {Flags} */ flags) => (/** @type {number} */ at) => of(flags[at]);
     this.n = names.length;
@@ -87,7 +87,8 @@ export class MaskPanels {
     passed.show(names, may(parts.passed ?? []));
     observed.show(names, (at) => {
       if (leaks.has(at)) return leakTint(parts.observed[at], scale);
-      return faint(at) || parts.intended[at] === null ? hardly : shade(parts.observed[at], scale);
+      if (lost.has(at)) return LOST_TINT[isDark() ? "dark" : "light"];
+      return faint[at] || parts.intended[at] === null ? hardly : shade(parts.observed[at], scale);
     });
     return scale;
   }
@@ -168,6 +169,10 @@ function leakTint(value, scale) {
   const [weak, strong] = TINTS[isDark() ? "dark" : "light"];
   return mixed(weak, strong, Math.min(1, Math.max(0, scale.share(value))));
 }
+
+const LOST_TINT = { light: rgb("#ecdcfb"), dark: rgb("#46295c") };
+/** The style of a square that shows a lost cell. */
+export const LOST = "border: 2px dashed var(--viz-lost); background: #a855f733";
 
 /** The style of a square that shows all tints of leaking cells. */
 export const leakTints = () => {

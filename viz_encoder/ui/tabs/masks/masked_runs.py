@@ -143,7 +143,9 @@ def sentence(entry: Entry, masked: Masked, leaks: MaskLeaks) -> str:
         most, where = _largest(entry.trace, leaks)
         share = f"up to {most:.2f} of a query's attention goes to it ({where})"
         return f"If padding is not masked, {many} heads look at it: {share}."
-    return f"If the code {masked.mistake.words}, {said[0].lower()}{said[1:]}"
+    blocked = int(leaks.missing.max())
+    more = f" It blocks {blocked:,} pairs that are meant to be allowed." * (blocked > 0)
+    return f"If the code {masked.mistake.words}, {said[0].lower()}{said[1:]}{more}"
 
 
 def _leaks_said(trace: Trace, masked: Masked, leaks: MaskLeaks) -> str:

@@ -142,12 +142,12 @@ def result(run: str, runs: Runs) -> Response:
 @ROUTER.get("/panels")
 @PLACES
 def panels(entry: Held, layer: Layer, head: str) -> Response:
-    """Intended, passed, observed and leaking, float32 "panel query key"; x-about counts pairs."""
+    """Intended, passed, observed, leaking, lost, float32 "panel query key"; x-about: counts."""
     trace, meant = entry.trace, masked_of(entry)
     chosen = parse_head(head, trace)
     found = mask_panels(trace, meant.intent, layer, chosen, where=meant.scope.where)
-    parts = found.intended, found.passed, found.observed, found.leaking
-    about = {"allowed": found.n_allowed, "faint": found.n_faint}
+    parts = found.intended, found.passed, found.observed, found.leaking, found.lost
+    about = {"allowed": found.n_allowed, "lost": found.n_lost, "faint": found.n_faint}
     return answers.array(np.stack([part.astype(np.float32) for part in parts]), about=about)
 
 
