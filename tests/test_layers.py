@@ -69,6 +69,7 @@ OF_A_TAB = {"core", "views"}
 MAY_HAVE = (
     ":root",
     "#viz-inputs",
+    "#viz-inputs#viz-inputs",
     "#viz-notice",
     "#viz-tries",
     "#viz-run-host",

@@ -63,11 +63,10 @@ def test_whoever_says_it_another_page_keeps_what_it_shows():
 
 
 def test_a_download_ends_when_its_page_is_closed(monkeypatch):
-    class Left:
-        def check(self):
-            raise SenderLeft("no one was waiting")
+    def left():
+        raise SenderLeft("no one was waiting")
 
-    monkeypatch.setattr(model_opening, "watched", lambda _: Left())
+    monkeypatch.setattr(model_opening, "watched", lambda _: left)
     opening, request = Opening(Models(), LOCAL), SimpleNamespace(session_hash="a page")
     monkeypatch.setattr(opening.models, "download", lambda name, part, tell: tell(0.1))
     opening.inspected["a page"] = "some/model"

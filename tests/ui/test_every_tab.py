@@ -125,6 +125,7 @@ def test_each_step_of_the_lesson_asks_no_more_of_its_reader(opened):
     for step in range(1, 13):
         page.evaluate(f"vizLearn.go({step})")
         page.wait_for_selector(f".viz-learn[data-painted$=':{step}']", timeout=60_000)
+        page.wait_for_function(SETTLED)
         found = counted(page)
         assert len(found["controls"]) <= MOST, (step, found["controls"])
         assert found["small"] == [] and found["height"] <= 1200, step

@@ -65,10 +65,10 @@ def test_small_numbers_are_told_apart(shared, trace):
 
 def test_ink_stands_out_on_chips_and_no_choice_is_cut(shared):
     page = shared(kind="text", a=TEXT).painted()
-    page.click(".viz-lines summary")
-    page.click("[data-line-heads='all']")
+    page.click("text=Several heads …")
+    page.click("[data-several='all']")
     chips = page.eval_on_selector_all(
-        "[data-line-head][aria-pressed=true]",
+        "[data-several][aria-pressed=true]",
         "all => all.map(getComputedStyle).map((s) => [s.color, s.backgroundColor])",
     )
     assert len(chips) == 12

@@ -25,7 +25,7 @@ const CHOICES = {
 };
 /** @type {Record<string, string[]>} */
 const OF_OTHERS = { text: ["image", "patch", "registers"], image: ["V", "T"] }; // axes that one of a kind does not have
-const FIRST = ["d_model", "n_layers", "d_ff", "T"]; // the others are folded
+const FIRST = ["d_model", "n_layers", "T"]; // the others are folded
 const [WIDTH, HEIGHT] = [440, 180];
 /** @type {Record<string, number>} */
 const LEAST = { registers: 0 };

@@ -38,10 +38,14 @@ export class KnockoutStep {
     this.carried = new CarriedShares(acts);
     this.node = el(
       "div",
-      {},
-      el("div", { class: "viz-controls" }, this.start, this.progress),
-      scrolled(this.table),
-      ...[this.said, this.note, this.carried.node],
+      { class: "viz-learn-knockout" },
+      el(
+        "section",
+        {},
+        el("div", { class: "viz-controls" }, this.start, this.progress),
+        ...[scrolled(this.table), this.said, this.note],
+      ),
+      this.carried.node,
     );
   }
 
