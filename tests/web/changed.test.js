@@ -91,7 +91,15 @@ function described(changes) {
   const key = changes.join() || "plain";
   const changed = changes.length ? { plain: "plain", changes: changes.map((code) => ({ code, words: code })) } : null;
   return {
-    ...{ key, changed, tokens, words: tokens.map((_, at) => at), segments: tokens.map(() => 0), special: [] },
+    ...{
+      key,
+      changed,
+      tokens,
+      words: tokens.map((_, at) => at),
+      segments: tokens.map(() => 0),
+      special: [],
+      valid: tokens,
+    },
     ...{ link: {}, nLayers: 4, nHeads: 4, vocabulary: { scales: { head: {} } }, model: "m", example: true },
     ...{ opening: { layer: 0, head: 0, query: 0, key: 0 }, notes: [] },
   };

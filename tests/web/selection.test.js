@@ -77,7 +77,7 @@ test("a run that is smaller keeps the nearest it has, and the address says so", 
     link: { a: "Hi" },
     nLayers: 4,
     nHeads: 7,
-    tokens: Array(12),
+    ...{ tokens: Array(12), valid: [] },
     vocabulary: { scales: { head: {}, row: {} } },
   };
   selection.enter(run);
@@ -100,7 +100,7 @@ test("a run that is held keeps the chosen tokens, or opens on what stands out in
   const run = (key, words) => {
     const tokens = ["[CLS]", ...words.split(" "), "[SEP]"];
     return {
-      ...{ key, tokens, words: tokens.map((_, at) => at), segments: tokens.map(() => 0), special: [] },
+      ...{ key, tokens, words: tokens.map((_, at) => at), segments: tokens.map(() => 0), special: [], valid: tokens },
       ...{ link: {}, nLayers: 6, nHeads: 12, vocabulary: { scales: { head: {} } }, model: "m" },
       opening: { layer: 5, head: 11, query: 1, key: 2 },
     };
@@ -122,8 +122,11 @@ test("a run that is held keeps the chosen tokens, or opens on what stands out in
   assert.deepEqual(place(selection), [5, 11, 4, 2], "a run that is not held keeps its tokens too");
   selection.enter(run("e2", "well then an animal that it was tired"));
   assert.deepEqual(place(selection), [5, 11, 7, 4], "with the words before them");
-  selection.enter(run("e3", "well then an old dog that he was"));
-  assert.deepEqual(place(selection), [5, 11, 8, 4], "and the place of one that is gone");
+  selection.enter(run("e3", "it rained and an animal that slept under a tree the whole day long said it was wet"));
+  assert.deepEqual(place(selection), [5, 11, 1, 2], "not in a text of which little was there");
+  selection.set({ layer: 4, query: 2, key: 5 });
+  selection.enter(run("e4", "so it rained and an old dog that slept under a tree the whole day long said it was wet"));
+  assert.deepEqual(place(selection), [5, 11, 1, 2], "nor where one of the two is gone");
   selection.enter({ ...run("e5", "rain all day"), opening: { layer: 1, head: 0, query: 2, key: 0, why: "said" } });
   assert.deepEqual(place(selection), [1, 0, 2, 0], "another text opens on what stands out in it");
   assert.ok(!("why" in selection));
@@ -136,7 +139,17 @@ test("a run that is held keeps the chosen tokens, or opens on what stands out in
 
 test("where nothing was chosen, a run goes to what is found in it after its first map", () => {
   const run = (key, more) => ({
-    ...{ key, tokens: Array(9).fill("a"), words: [], segments: [], special: [], link: {}, nLayers: 6, nHeads: 12 },
+    ...{
+      key,
+      tokens: Array(9).fill("a"),
+      words: [],
+      segments: [],
+      special: [],
+      valid: [],
+      link: {},
+      nLayers: 6,
+      nHeads: 12,
+    },
     ...{ vocabulary: { scales: { head: {} } }, model: "m", opening: null, ...more },
   });
   const place = ({ layer, head, query, key }) => [layer, head, query, key];
@@ -180,6 +193,11 @@ test("where nothing was chosen, a run goes to what is found in it after its firs
     opened.set({ key: 3 });
     assert.ok(!opened.isLed(key), "nor is a choice");
   }
+  globalThis.location.search = "?measure=contribution";
+  const measured = new Selection();
+  measured.enter(run("a"));
+  measured.openOn("a", found);
+  assert.ok(measured.isLed("a"), "nor is what was found, where an answer names a head");
   globalThis.location.search = "?layer=3";
   const linked = new Selection();
   linked.enter(run("a"));

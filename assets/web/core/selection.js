@@ -51,7 +51,7 @@ export class Selection extends Emitter {
   #leads = ""; // the key of a run whose opening was chosen before its answer was known
   #model = "";
   #key = "";
-  /** @type {Tokens | null} */ #tokens = null; // of the run that was there last
+  /** @type {Tokens & Pick<Run, "valid"> | null} */ #tokens = null; // of the run that was there last
   /** @type {Record<string, string>} */
   #link = {};
   #due = false;
@@ -75,9 +75,8 @@ export class Selection extends Emitter {
   }
 
   // A new run opens on what stands out in it, where nothing was chosen yet, where the model is another, where it is an
-  // example, where it lacks a token that it was to keep, and where it has neither of the chosen ones. Else: keep the head, and the chosen
-  // tokens wherever they stand now; what the run does not have becomes the nearest it has; of a set of heads, those
-  // that it has.
+  // example, where it lacks a chosen token, and where most of the text is another. Else: keep the head, and the chosen
+  // tokens wherever they stand now; of a set of heads, those that it has.
   enter(/** @type {Run} */ run) {
     this.#link = run.link;
     this.leaves = null;
@@ -95,12 +94,12 @@ export class Selection extends Emitter {
     this.#write();
   }
 
-  #open(/** @type {Run} */ { key, opening, model, example, tokens, words, segments }) {
+  #open(/** @type {Run} */ { key, opening, model, example, tokens, words, segments, valid }) {
     const other = this.#key !== "" && key !== this.#key && (model !== this.#model || example);
-    const run = { tokens, words, segments };
+    const run = { tokens, words, segments, valid };
     const placed = typeof this.held === "object";
     const { why: _, ...place } = opening ?? {}; // which is said, not chosen
-    const anew = !placed && (this.held ? !this.#follow(run, true) : !this.#chosen || other || !this.#follow(run));
+    const anew = !placed && ((!this.held && (!this.#chosen || other)) || !this.#follow(run));
     if (placed) Object.assign(this, this.held);
     else if (opening && anew) Object.assign(this, place, this.#measured && { measure: this.measure });
     else if (anew && !this.held && this.#key) Object.assign(this, NOWHERE); // for another run
@@ -113,7 +112,9 @@ export class Selection extends Emitter {
 
   // If the findings come after the first map, go to the first, unless a place was chosen meanwhile.
   openOn(/** @type {string} */ key, /** @type {{ layer: number, head: number, query: number, key: number }} */ place) {
-    if (this.#awaits === key) this.lead(place);
+    if (this.#awaits !== key) return;
+    this.lead(place);
+    if (this.measure !== DEFAULTS.measure) this.#leads = key; // what its answer names
   }
 
   /** Whether the answer of a run may still choose its head, because no place was chosen in it. @type {(key: string) => boolean} */
@@ -128,15 +129,16 @@ export class Selection extends Emitter {
     this.#chosen = chosen;
   }
 
-  // Keep query and key on the tokens they are on, wherever these stand now; where one of them is gone, its position. False,
-  // and both as they were, where none is left, or not `both`.
-  #follow(/** @type {Tokens} */ run, both = false) {
-    if (!this.#tokens) return true;
-    const found = partners(this.#tokens, run);
+  // Keep query and key on the tokens they are on, wherever these stand now. False, and both as they were, where one of
+  // them is gone, or most of the text is another.
+  #follow(/** @type {Tokens & Pick<Run, "valid">} */ run) {
+    const before = this.#tokens;
+    if (!before) return true;
+    const found = partners(before, run);
     const [query, key] = [found[this.query] ?? -1, found[this.key] ?? -1];
-    if (both ? query < 0 || key < 0 : query < 0 && key < 0) return false;
-    if (query >= 0) this.query = query;
-    if (key >= 0) this.key = key;
+    const longer = Math.max(...[before, run].map(({ valid }) => valid.filter(Boolean).length));
+    if (query < 0 || key < 0 || 2 * found.filter((at) => at >= 0).length < longer) return false;
+    [this.query, this.key] = [query, key];
     return true;
   }
 

@@ -6,6 +6,7 @@ import { codesOf } from "../core/changed_run.js";
 import { button, el } from "../core/dom.js";
 import { Emitter } from "../core/emitter.js";
 import { Latest } from "../core/latest.js";
+import { inLink } from "../core/link_notes.js";
 import { DEFAULTS } from "../core/selection_address.js";
 import { streamed } from "../core/streamed.js";
 import { quoted, toldApart } from "../core/token_names.js";
@@ -64,6 +65,7 @@ export class Explained extends Emitter {
     const link = (/** @type {Found["edges"][0]} */ { layer, head, query, key }) =>
       selection.set({ layer, head, query, key });
     this.routes = new RoutesView({ token, link, say });
+    inLink("flow.least", this.routes.slide);
     this.pictures = new PictureRoutes(token);
     this.heads = new MeasuredHeads(selection, pair, say, aim);
     this.saves = routesSaves(() => {

@@ -56,7 +56,7 @@ export function ticks(scale, most = 0, shown = null) {
     if (scale.name === CHANGE)
       return [
         share,
-        shown?.write ? shown.write(value) || "0" : signedText(value),
+        shown?.write ? shown.write(value) || (share === 0.5 ? "0" : "") : signedText(value), // only the middle is 0
         share === 0 ? "left" : share === 1 ? "right" : "center",
       ];
     if (scale.name === "log") return [share, `10${superscript(Math.round(Math.log10(value)))}`, "center"];

@@ -90,7 +90,10 @@ export class RoutesView {
   #least(/** @type {Explained} */ found) {
     const [strongest, weakest] = [0, -1].map((at) => Math.abs(found.edges.at(at)?.share ?? 0));
     const least = weakest + (Number(this.slide.value) / 100) * (strongest - weakest);
-    this.said.textContent = this.slide.ariaValueText = shareSaid(least, found).replace("+", "") || least.toPrecision(1);
+    const part = Math.abs(found.large ? (100 * least) / found.score : least);
+    const said =
+      part < (found.large ? 1 : 0.01) ? String(Number(part.toPrecision(1))) : part.toFixed(found.large ? 0 : 2);
+    this.said.textContent = this.slide.ariaValueText = `${said}${found.large ? "%" : ""}`;
     this.least.hidden = !found.edges.length;
     return least;
   }
