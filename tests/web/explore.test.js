@@ -127,7 +127,11 @@ test("the answer says which tokens, how much, and what the strongest head brough
   const whole = addsUp({ ...distance, along: -0.254, biases: 0, unexplained: 1e-7 });
   assert.equal(
     whole,
-    "All tokens and the biases (0%) add up to 10.00 (the distance, of a vector 40.00 long; −25% along the vector before), to 1e-7 of it.",
+    "All tokens and the biases (0%) add up to 10.00 (the distance, of a vector that was 40.00 long), to 1e-7 of it.",
+  );
+  assert.match(
+    said({ ...distance, along: -0.254 }),
+    /^The vector is 25% shorter along its old direction and moves by 25% of its length in all: /,
   );
   const apart = { ...FOUND, words: "the logit, in this run minus in the other," };
   const named = answerSaid(apart, String, -1, [], "the run without the change")[0][0];
@@ -291,6 +295,6 @@ test("the effect of what was removed stands beside that of all others", () => {
   assert.equal(
     ranksSaid(effect, ["h0.0", "t2", "t1", "h1.0"]),
     "Removing 0.0 alone changes the result by +0.20 (50% of the largest, rank 2 of 3), " +
-      "hiding “a” (token 2) by −2.00 (100%, rank 1 of 2).",
+      "hiding “a” (token 2) by −2.00 (rank 1 of 2).",
   );
 });

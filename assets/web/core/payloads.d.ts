@@ -104,7 +104,7 @@ interface Explained {
   adds?: boolean; // whether its numbers may be summed; else they are effects
   large: boolean; // whether percentages of it say much
   apart?: "distance" | "difference" | ""; // what two runs differ by; "" of one run
-  whole?: number; // of a distance: the length of the vector in this run
+  whole?: number; // of a distance: the length of the vector in this run, or in the one before a change
   alone?: { score: number; large: boolean; tokens: number[]; names: string[] }; // and what it is made of there
   along?: number; // and how far a change moved it along what it was, as a part of that length
   names: string[];

@@ -109,9 +109,14 @@ export const resultSaid = ({ words }) => (words.endsWith(OF_TWO) ? words.slice(0
 /** "The logit of “are” is 12.53 higher than without the change", of two runs; of one, what it is.
  * @type {(found: Explained, other: string) => string} */
 function scoreSaid(found, other) {
-  const { score, whole, words } = found;
-  const what = words.charAt(0).toUpperCase() + resultSaid(found).slice(1);
-  if (whole) return `${what.replace("distance between the ", "")} differ by ${percent(score / whole)} of their length`;
+  const { score, whole, along, words } = found;
+  const what = (words.charAt(0).toUpperCase() + resultSaid(found).slice(1)).replace("distance between the ", "");
+  if (whole && along !== undefined) {
+    const one = what.replace("two ", "").replace(/(state|vector)s/, "$1");
+    const turned = `${percent(Math.abs(along))} ${along < 0 ? "shorter" : "longer"} along its old direction`;
+    return `${one} is ${turned} and moves by ${percent(score / whole)} of its length in all`;
+  }
+  if (whole) return `${what} differ by ${percent(score / whole)} of their length`;
   if (!words.endsWith(OF_TWO)) return `${what} is ${score.toFixed(2).replace("-", "−")}`;
   const than = /^the (same|run) /.test(other) ? other.slice(8).trim() : `in ${other || "the other"}`;
   return `${what} is ${Math.abs(score).toFixed(2)} ${score < 0 ? "lower" : "higher"} than ${than}`;
@@ -129,16 +134,13 @@ function namedLink(found, most) {
 /** @type {(part: number) => string} */
 const percent = (part) => `${Number((100 * part).toPrecision(part < 0.01 ? 1 : 2))}%`;
 
-/** That the parts are all of the score; of a distance, beside the length of what is apart and the effect that a change
- * had on it. @type {(found: Explained) => string} */
+/** That the parts are all of the score; of a distance, beside the length of what is apart. @type {(found: Explained) => string} */
 export function addsUp(found) {
   const { score, unexplained, unit, whole, along, words } = found;
   const biases = shareSaid(found.biases, found) || (found.large ? "0%" : "0.00");
-  const what = words.includes("state") ? "state" : "vector";
-  const signed = `${(along ?? 0) > 0 ? "+" : "−"}${percent(Math.abs(along ?? 0))}`;
-  const effect = along === undefined ? "" : `; ${signed} along the ${what} before`;
+  const what = `${words.includes("state") ? "state" : "vector"}${along === undefined ? "" : " that was"}`;
   const own = unit === "logits" ? unit : "its length";
-  const of = whole ? `the distance, of a ${what} ${whole.toFixed(2)} long${effect}` : own;
+  const of = whole ? `the distance, of a ${what} ${whole.toFixed(2)} long` : own;
   const all = `${score.toFixed(2)} (${of})`.replace("-", "−");
   return `All tokens and the biases (${biases}) add up to ${all}, to ${unexplained.toExponential(0)} of it.`;
 }

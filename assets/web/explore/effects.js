@@ -151,15 +151,16 @@ export function ranksSaid(effect, codes) {
     const own = word ? effect.tokens[layer] : effect.heads[layer]?.[head];
     if (!own) return []; // not measured, as of a folded token
     const all = (word ? effect.tokens : effect.heads.flat()).flatMap((each) => (each ? Math.abs(each) : []));
-    const part = `${Math.round((100 * Math.abs(own)) / Math.max(...all))}%`;
-    const rank = `rank ${1 + all.filter((each) => each > Math.abs(own)).length} of ${all.length}`;
+    const place = 1 + all.filter((each) => each > Math.abs(own)).length;
+    const part = place > 1 ? `${Math.round((100 * Math.abs(own)) / Math.max(...all))}% of the largest, ` : "";
+    const rank = `${part}rank ${place} of ${all.length}`;
     const what = word ? `hiding ${toldApart(effect.names, layer)}` : `removing ${code.slice(1)}`;
-    return { what, by: changed(own, effect), part, rank };
+    return { what, by: changed(own, effect), rank };
   });
-  const [first, ...others] = said.map(({ what, by, part, rank }, at) =>
+  const [first, ...others] = said.map(({ what, by, rank }, at) =>
     at
-      ? `, ${what} by ${by} (${part}, ${rank})`
-      : `${what[0].toUpperCase()}${what.slice(1)} alone changes the result by ${by} (${part} of the largest, ${rank})`,
+      ? `, ${what} by ${by} (${rank})`
+      : `${what[0].toUpperCase()}${what.slice(1)} ${codes.length > 1 ? "alone " : ""}changes the result by ${by} (${rank})`,
   );
   return first ? `${first}${others.join("")}.` : "";
 }

@@ -186,8 +186,8 @@ export class FindingsView {
     const cut = link && Number.isNaN(link.weight) && link.was != null; // the sentence says all of it
     const why = cut ? "" : this.pair.incomparable;
     const removed = this.#removed(layer, head);
-    const place =
-      this.#answer && typeof head === "number" ? placeSaid(this.#answer, this.#effect, layer, head, removed) : "";
+    const told = typeof head === "number" && !(removed && run.changed?.changes.length === 1); // which is all of it
+    const place = this.#answer && told ? placeSaid(this.#answer, this.#effect, layer, head, removed) : "";
     const more = [why, place, this.#rank].filter(Boolean).map((each) => ` ${each}`);
     if (patches && !isChanged(this.selection)) return [patches.sentence, ...more];
     if (link) return [...sentence({ ...link, removed }, from, to, over({ hide, renorm })), ...more];

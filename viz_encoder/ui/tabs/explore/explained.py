@@ -49,7 +49,7 @@ def _beside(entry: Entry, question: Mapping[str, Any], found: Attribution) -> di
 
     whole, alone: the length of what is apart in this run, and its parts; along: if
         the other is this run without its changes, how far they moved it along what it was, as a
-        part of that length: its effect.
+        part of that length, which is the whole then: its effect.
     """
     if apart(found) != "distance":
         return {}
@@ -65,7 +65,7 @@ def _beside(entry: Entry, question: Mapping[str, Any], found: Attribution) -> di
         return told
     was = attribution_of(before, alone).score
     along = (whole**2 + was**2 - found.score**2) / (2 * was)  # the law of cosines
-    return {**told, "along": along / was - 1}
+    return {**told, "whole": was, "along": along / was - 1}
 
 
 def _read_at(entry: Entry, of: str) -> int | None:
