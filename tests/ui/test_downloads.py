@@ -99,6 +99,12 @@ def test_the_menu_lies_over_the_page_saves_and_is_left_by_escape(shared):
     page.wait_for_selector(f"{copied} textarea, {copied} [role=status]:text('was copied')")
     page.keyboard.press("Escape")
     assert page.is_hidden(".viz-map .viz-saves")
+    page.click("[data-measure=attention]")
+    name, _ = saved(page, ".viz-how", "CSV")
+    assert name.endswith("-routes-attention.csv")
+    page.keyboard.press("Escape")
+    page.click(".viz-map .viz-take-open")
+    page.keyboard.press("Escape")
     assert page.evaluate("document.activeElement.matches('.viz-map .viz-take-open')")
 
 
@@ -140,6 +146,7 @@ def test_what_stands_in_place_of_weights_is_saved_as_it_is_shown(
         expected = found.links(4)[{"1,7": [1, 7], "7": [7]}.get(head, slice(None))].sum(axis=0)
     if more.get("hide_special"):
         expected = expected[1:-1, 1:-1]
+    expected = expected / found.score  # as the page tells it, in percent
     close = {"rtol": 2e-5, "atol": 2e-5 * np.nanmax(abs(expected))}
     with np.load(io.BytesIO(file("npz").content)) as held:
         np.testing.assert_allclose(held[name], expected, **close)
@@ -148,10 +155,27 @@ def test_what_stands_in_place_of_weights_is_saved_as_it_is_shown(
     cells = [[float(cell or "nan") for cell in line[4:]] for line in lines]
     np.testing.assert_allclose(cells, expected, **close)
     assert "length of the final state of “it”" in lines[0][3] and header[2:4] == ["model", "map"]
+    assert f"part of the whole, {found.score:.6g} in length" in lines[0][3]
     scope: dict[str, object] = {}
     exec(file("py").text, scope)
     whole = expected[10] if name == "effect" else expected
     np.testing.assert_allclose(np.asarray(scope[name], float), whole, **close)
+
+
+@pytest.mark.parametrize(
+    ("measure", "told"), [("attention", "attribution"), ("effect", "attribution/effect")]
+)
+def test_the_picture_of_another_measure_is_saved_with_its_own_numbers(site, key, measure, told):
+    asked = {"of": "state", "token": 10, "measure": measure}
+    where = f"{site}viz/run/{key}/"
+    drawn = json.loads(httpx.get(where + told, params=asked, timeout=60).text.splitlines()[-1])
+    drawn = drawn.get("result", drawn)
+    file = httpx.get(f"{where}attribution/routes/npz", params=asked, timeout=60)
+    assert f"-routes-{measure}.npz" in file.headers["content-disposition"], file.text
+    with np.load(io.BytesIO(file.content)) as held:
+        np.testing.assert_allclose(held["z_0"][0], drawn["nodes"][0], atol=1e-6)
+        np.testing.assert_allclose(held["y_1"], [edge["share"] for edge in drawn["edges"]], 1e-5)
+        assert len(held["z_0"]) == 7 and np.isnan(held["z_0"][1:]).all() == (measure == "effect")
 
 
 def test_the_code_of_a_change_runs_both_texts(site, key, client, trace, minilm):

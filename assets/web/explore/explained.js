@@ -70,7 +70,10 @@ export class Explained extends Emitter {
     this.heads = new MeasuredHeads(selection, pair, say, aim);
     this.saves = routesSaves(() => {
       const { drawing } = this.run?.grid ? this.pictures : this.routes;
-      return { drawing, title: this.#headline, run: this.run, options: this.question.options() };
+      const { measure } = selection;
+      const others = `attribution/routes/KIND?measure=${measure}${measure === "effect" ? this.standIn.asked : ""}&`;
+      const path = (measure === "contribution" ? "figure/routes.KIND?" : others) + this.#told;
+      return { drawing, title: this.#headline, run: this.run, measure, path };
     });
     this.several = new SeveralHeads(selection);
     this.heads.section.append(this.several.node);
@@ -215,7 +218,7 @@ export class Explained extends Emitter {
   /** @type {(run: Run, shown: Found, token: number) => void} */
   #draw(run, shown, token) {
     const { measure } = this.selection;
-    const { how, files } = MEASURES[measure];
+    const { how } = MEASURES[measure];
     this.#behind(false);
     this.standIn.node.hidden = measure !== "effect";
     const { doing } = this.standIn;
@@ -231,9 +234,7 @@ export class Explained extends Emitter {
     this.pictures.node.hidden = !picture;
     if (picture) this.pictures.show(run, shown, token);
     else this.routes.show(run, shown, token);
-    const tables = [...this.saves.querySelectorAll("button")].slice(2, 4);
     if (picture) this.routes.least.hidden = true;
-    for (const file of tables) file.hidden = !files;
     if (measure !== "attention") this.maps.found(shown);
     const { hide, words } = this.selection;
     const kept = hide || words ? ALL_TOKENS : "";

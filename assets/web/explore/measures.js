@@ -9,9 +9,9 @@ import { oneStop } from "../views/one_stop.js";
 const CHANGED = "press Restore first"; // effects are measured on the run as the model gives it
 const MASKED = "remove the mask first";
 
-/** @typedef {{ title: string, about: string, heads: string, verb: string, how: string, map: string | null, files: boolean,
- *   working?: string }} Measure `map` is what its map holds, null where that is of weights; `files` whether its table
- *   can be saved; `working` is said while a measure that takes its time is measured */
+/** @typedef {{ title: string, about: string, heads: string, verb: string, how: string, map: string | null,
+ *   working?: string }} Measure `map` is what its map holds, null where that is of weights; `working` is said while a
+ *   measure that takes its time is measured */
 
 /** @type {Record<string, Measure>} */
 export const MEASURES = {
@@ -24,7 +24,6 @@ export const MEASURES = {
       "Attention rollout: average the heads of each block, count the residual stream as one half, and multiply through " +
       "the blocks. Each row adds up to 100%. It shows where heads look, not what reached the result.",
     map: null,
-    files: false,
   },
   contribution: {
     title: "Contribution",
@@ -35,7 +34,6 @@ export const MEASURES = {
       "With attention, norms and activations held at their values in this run, each row and the later biases add up to " +
       "the result. It does not show what would happen without a token or head.",
     map: "share",
-    files: true,
   },
   effect: {
     title: "Effect",
@@ -47,7 +45,6 @@ export const MEASURES = {
       "don’t add up, because other parts can compensate. The map takes a single head and unmerged tokens. A state or a vector " +
       "is measured along the direction that it had before.",
     map: "effect",
-    files: false,
     working: "Removing each head, word and link",
   },
 };

@@ -1,9 +1,8 @@
 // How it got there, as files: the drawing as SVG without a style sheet and as PNG, and its numbers as a table.
 
 import { svg } from "../core/dom.js";
-import { ask } from "../core/server.js";
 import { canvasPng, svgCanvas } from "../views/canvas_png.js";
-import { saveRow } from "../views/save_row.js";
+import { fileAt, saveRow } from "../views/save_row.js";
 import { lines } from "./paper_figure.js";
 
 const [LINE, LETTER, EDGE] = [18, 6.8, 8]; // pixels of the title's lines, of its letters as they are wrapped, and around all
@@ -11,35 +10,34 @@ const SHARP = 2; // pixels of a PNG for each of the drawing
 const STYLED = ["fill", "stroke", "font-size", "font-family", "font-weight", "text-anchor", "opacity", "stroke-width"];
 
 /** @typedef {{ blob: Blob, name: string }} File */
-/** @typedef {{ drawing: SVGElement, title: string, run: Run | null, options: Record<string, string> | null }} Shown what
- *   is drawn of a question, and the answer that stands over it */
+/** @typedef {{ drawing: SVGElement, title: string, run: Run | null, measure: string, path: string }} Shown what is drawn of
+ *   a question, the answer that stands over it, and where its numbers are */
 
 /** @type {(shown: () => Shown) => HTMLElement} */
 export function routesSaves(shown) {
   const drawn = () => svgFile(shown());
-  /** @type {(kind: string) => Promise<File | null>} */
-  const table = async (kind) => {
-    const { run, options } = shown();
-    if (!run || !options) return null;
-    const response = await ask(run.url(`figure/routes.${kind}?${new URLSearchParams(options)}`));
-    return { blob: await response.blob(), name: `${stemOf(run)}.${kind}` };
+  const table = (/** @type {string} */ kind) => {
+    const { run, path } = shown();
+    return run && fileAt(run.url(path.replace("KIND", kind)));
   };
   return saveRow("Save how it got there", [
     [
       "PNG",
       "The drawing, in twice its pixels",
-      async () => canvasPng(await svgCanvas(drawn().blob, { times: SHARP }), stemOf(shown().run)),
+      async () => canvasPng(await svgCanvas(drawn().blob, { times: SHARP }), stemOf(shown())),
     ],
     ["SVG", "The drawing", drawn],
-    ["CSV", "The shares, as a table", () => table("csv")],
-    ["npz", "The shares, for numpy", () => table("npz")],
+    ["CSV", "Its numbers, as a table", () => table("csv")],
+    ["npz", "Its numbers, for NumPy", () => table("npz")],
   ]);
 }
 
-const stemOf = (/** @type {Run | null} */ run) => `${run?.model ?? "run"}-routes`;
+const stemOf = (/** @type {Shown} */ { run, measure }) =>
+  `${run?.model ?? "run"}-routes${measure === "contribution" ? "" : `-${measure}`}`;
 
 /** The title stands above the drawing, and is what viewers and screen readers say of it. @type {(shown: Shown) => File} */
-function svgFile({ drawing, title: answer, run }) {
+function svgFile(shown) {
+  const { drawing, title: answer, run } = shown;
   const read = [run?.link.a, run?.link.b].filter(Boolean).map((text) => `“${text}”`);
   const title = [answer, `${run?.model ?? "A run"}${read.length ? `: ${read.join(" and ")}` : ""}.`].join(" ");
   const copy = /** @type {SVGElement} */ (drawing.cloneNode(true));
@@ -54,7 +52,7 @@ function svgFile({ drawing, title: answer, run }) {
   copy.prepend(svg("title", {}, title), ...above(copy, title));
   copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
   copy.style.background = getComputedStyle(document.body).backgroundColor;
-  return { blob: new Blob([copy.outerHTML], { type: "image/svg+xml" }), name: `${stemOf(run)}.svg` };
+  return { blob: new Blob([copy.outerHTML], { type: "image/svg+xml" }), name: `${stemOf(shown)}.svg` };
 }
 
 /** The title's lines, for which the drawing gets room. @type {(copy: SVGElement, title: string) => SVGElement[]} */

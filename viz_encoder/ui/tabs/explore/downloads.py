@@ -12,6 +12,7 @@ from fastapi import Response
 from jaxtyping import Float
 
 from viz_encoder.analyses.compare import Comparison
+from viz_encoder.attribution.attribution import Attribution
 from viz_encoder.audit.mask_input.capture_code import InputSource
 from viz_encoder.effects.outcome import Outcome
 from viz_encoder.errors import SelectionError, TooLong
@@ -56,13 +57,15 @@ def named_file(
 class SignedFile:
     """A map of numbers with signs as a file: their name, what they are, and code that gives them.
 
-    tile: a part of it, uncut, by its `rows`. code: Python that gives an array of that name.
+    tile: a part of it, uncut, by its `rows`, in units of `whole`. code: Python that gives an array
+    of that name.
     """
 
     name: str
     said: str
     tile: Callable[..., SignedTile]
     code: Callable[[], str]
+    whole: float = 1.0
 
     def answer(self, entry: Entry, kind: str, view: MapView) -> Response:
         """The file of that kind.
@@ -92,7 +95,7 @@ class SignedFile:
 
     def _blocks(self, trace: Trace, view: MapView) -> Iterator[Float[np.ndarray, "query key"]]:
         for start in range(0, len(kept_queries(trace, view)), BLOCK_ROWS):
-            yield self.tile(rows=slice(start, start + BLOCK_ROWS)).values
+            yield self.tile(rows=slice(start, start + BLOCK_ROWS)).values / self.whole
 
 
 def change_file(found: Comparison, view: MapView, code: Callable[[], str]) -> SignedFile:
@@ -104,9 +107,14 @@ def change_file(found: Comparison, view: MapView, code: Callable[[], str]) -> Si
     return SignedFile("change", f"change from {reference_name(found)}", tile, code)
 
 
-def signed_file(name: str, said: str, signed: Signed, code: Callable[[], str]) -> SignedFile:
-    """Any other signed map."""
-    return SignedFile(name, said, partial(signed_tile, signed, keys=ALL, size=MAX_TOKENS), code)
+def signed_file(
+    name: str, said: str, signed: Signed, found: Attribution, code: Callable[[], str]
+) -> SignedFile:
+    """A map of parts of a score, as the page has them: of the whole where that says much."""
+    whole, of = found.score if found.large else 1.0, f"{found.score:.6g} in {found.unit}"
+    said += f", as a part of the whole, {of}" if found.large else f", in {found.unit} (in all {of})"
+    tile = partial(signed_tile, signed, keys=ALL, size=MAX_TOKENS)
+    return SignedFile(name, said, tile, code, whole)
 
 
 def change_code(entry: Entry, other: Entry, view: MapView) -> str:
@@ -128,9 +136,10 @@ def share_code(entry: Entry, question: Mapping[str, Any], view: MapView) -> str:
         "from viz_encoder.trace.map_change import signed_tile",
         "from viz_encoder.trace.map_view import MapView",
     ]
-    last = [f"share = {tile}.values"]
+    part = _part_of(entry, question)
+    last = [f"share = {tile}.values{part}"]
     if isinstance(view.head, int) and not switched and "against" not in question:
-        imports, last = [], [f"share = found.links({view.layer}, {view.head})"]
+        imports, last = [], [f"share = found.links({view.layer}, {view.head}){part}"]
     return _written([*imports, "", *_attributed(entry, question), *last])
 
 
@@ -142,7 +151,12 @@ def effect_code(entry: Entry, question: Mapping[str, Any], view: MapView, query:
     cut = f"[({view.layer}, {view.head}, {query}, key) for key in range(trace.n_tokens)]"
     call = f"vz.effects.links(encoder, {quoted_source(source[0])}, cut, measure=found)"
     lines = _attributed(entry, question)
-    return _written(["", *lines, f"cut = {cut}", f"effect = {call}.values"])
+    effect = f"effect = {call}.values{_part_of(entry, question)}"
+    return _written(["", *lines, f"cut = {cut}", effect])
+
+
+def _part_of(entry: Entry, question: Mapping[str, Any]) -> str:
+    return " / found.score" if attribution_of(entry, dict(question)).large else ""
 
 
 def _attributed(entry: Entry, question: Mapping[str, Any]) -> list[str]:

@@ -29,6 +29,7 @@ CHANGED = "Effects are measured on the run without changes; take the changes bac
 MOST_KEYS = 64  # of one query that are cut: those with the largest weight
 PARTS = 0.5, 0.7  # of the work that is done after the heads, and after the words
 ROWS: Kept[dict[int, float]] = Kept(8)
+WHOLE: Kept[dict[str, Any]] = Kept(2)
 
 
 def removed(entry: Entry, given: Mapping[str, str], tell: Progress) -> dict[str, Any]:
@@ -36,6 +37,13 @@ def removed(entry: Entry, given: Mapping[str, str], tell: Progress) -> dict[str,
 
     Each is that of the run with it removed, minus that of the run as it was.
     """
+    question, options = asked(given)
+    stand_in = given.get("how", "zero"), given.get("twin", "")
+    key = (*question.items(), *options.items(), *stand_in)
+    return WHOLE.of(entry, key, lambda: _removed(entry, given, tell))
+
+
+def _removed(entry: Entry, given: Mapping[str, str], tell: Progress) -> dict[str, Any]:
     found, encoder, inputs = _ready(entry, given)
     _, options = asked(given)
     graph = drawn(entry.trace, found.routes(**options))

@@ -7,12 +7,14 @@ from fastapi import APIRouter, Response
 
 from viz_encoder.arguments import Progress
 from viz_encoder.attribution.link_map import LinkMap
+from viz_encoder.errors import SelectionError
+from viz_encoder.export.figure_tables import figure_csv, figure_npz
 from viz_encoder.trace.map_change import Signed, signed_tile
 from viz_encoder.trace.map_view import MapView
 from viz_encoder.ui.state.attributed import attribution_of
 from viz_encoder.ui.state.store import Entry
 from viz_encoder.ui.tabs.explore.downloads import effect_code, share_code, signed_file
-from viz_encoder.ui.tabs.explore.explained import asked, explained
+from viz_encoder.ui.tabs.explore.explained import asked, explained, routes_drawn
 from viz_encoder.ui.tabs.explore.removed import MOST_KEYS, removed, removed_row, removed_together
 from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.arguments import MAX_SIDE, Given, Held, Query, Shown, parse_range
@@ -79,9 +81,9 @@ def effect_map(
 def share_map_file(entry: Held, view: Shown, given: Given, kind: str) -> Response:
     """The whole map as csv or npz, or as the code that gives it (py)."""
     question = asked(given)[0]
-    said = f"share of {attribution_of(entry, question).words} by each link"
-    code = partial(share_code, entry, question, view)
-    return signed_file("share", said, _links(entry, given, view), code).answer(entry, kind, view)
+    found, code = attribution_of(entry, question), partial(share_code, entry, question, view)
+    said = f"share of {found.words} by each link"
+    return signed_file("share", said, LinkMap(found, view), found, code).answer(entry, kind, view)
 
 
 @OF_A_SCORE.get("/effect/map/{kind}")
@@ -89,11 +91,25 @@ def share_map_file(entry: Held, view: Shown, given: Given, kind: str) -> Respons
 def effect_map_file(entry: Held, view: Shown, query: Query, given: Given, kind: str) -> Response:
     """The row that is measured, in the same files."""
     question = asked(given)[0]
-    words = attribution_of(entry, question).words
-    said = f"change of {words} by cutting each link of query {query}"
+    found = attribution_of(entry, question)
+    said = f"change of {found.words} by cutting each link of query {query}"
     code = partial(effect_code, entry, question, view, query)
     row = removed_row(entry, given, view, query)
-    return signed_file("effect", said, row, code).answer(entry, kind, view)
+    return signed_file("effect", said, row, found, code).answer(entry, kind, view)
+
+
+@OF_A_SCORE.get("/routes/{kind}")
+@REMOVING
+def routes_file(entry: Held, given: Given, kind: str) -> Response:
+    """The picture of where heads look, or of effects, as csv or npz."""
+    if kind not in ("csv", "npz"):
+        raise SelectionError(f"There is no download {kind[:20]!r}; choose csv or npz.")
+    measure, model = given.get("measure", "attention"), entry.trace.origin.model
+    effect = measure == "effect"
+    told = removed(entry, given, lambda _: None) if effect else explained(entry, given)
+    figure = routes_drawn(told, measure)
+    made = figure_csv(figure, model) if kind == "csv" else figure_npz(figure, model)
+    return answers.download(made, f"{answers.plain_name(model)}-routes-{measure}.{kind}")
 
 
 def _part(signed: Signed, rows: str, keys: str) -> Response:
