@@ -55,7 +55,13 @@ def weight(text: str) -> tuple[float, float]:
 def test_how_a_score_got_there_is_drawn_and_leads_to_its_head(opened, minilm):
     trace = vz.capture(minilm, "The animal didn't cross the street because it was too tired")
     found = vz.attribute(minilm, trace, of="state", token=10)
-    page = opened(draw_page(trace, MapView(0, 0), query=0, explained=found))
+    page = opened(draw_page(trace, MapView(0, 0), query=0, key=2, explained=found))
+    assert page.inner_text("#heading") == page.title() and "how the answer" in page.title()
+    assert "query 0 “[CLS]” → key 2 “animal”" in page.inner_text("#readout")
+    page.click(".viz-route-node[data-column='3']")
+    page.keyboard.press("ArrowRight")
+    assert page.inner_text("#looks") == "Where ' looks"  # the score stays that of “it”
+    assert page.locator(".viz-route-chosen > title").text_content() == "it"
     assert page.inner_text("#how .answer") == found.sentence
     nodes = ".viz-route-node"
     read = "all => all.map(one => [one.dataset.state, one.dataset.column, one.textContent])"

@@ -19,7 +19,8 @@ PAPER = """async ([row, column]) => {
   const at = (r, c) => ({ step: [1, 1], tile, value: r === row && c === column ? 1 : NaN });
   const selection = { layer: 0, head: 0, hide: false, renorm: false, words: false };
   Object.assign(map, { selection, against: null, parts: { at } });
-  const run = { model: "m", vocabulary: { scales: { head: { measures: "Weight", says: "" } } } };
+  const scales = { head: { measures: "Weight", says: "" } };
+  const run = { model: "m", link: { a: "w" }, vocabulary: { scales } };
   const text = paperSvg(map, run, 90);
   const drawn = new DOMParser().parseFromString(text, "image/svg+xml");
   const box = drawn.querySelector("image");
@@ -51,6 +52,7 @@ def test_a_zoomed_map_is_saved_with_all_at_its_query_and_key(bare, row, column):
     assert found["dark"] == [[row - 2, column - 8]]
     places = {text: (x, y) for text, x, y in found["texts"]}
     middle = column - 8 + 0.5, row - 2 + 0.5
+    assert any(text.endswith("m, “w”.") for text in places)
     assert places["1.0"] == pytest.approx(middle, abs=0.2)
     names = {int(text[1:]): at for text, at in places.items() if re.fullmatch(r"t\d+", text)}
     beside = {token: y for token, (x, y) in names.items() if x < 0}

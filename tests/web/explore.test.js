@@ -217,7 +217,7 @@ test("the map shows shares or effects of the question, and weights where the mea
     measure: "contribution",
     on: (one) => listeners.push(one),
   };
-  const maps = new ShareMaps(selection);
+  const maps = new ShareMaps(selection, () => " against “wide”");
   const asked = [];
   const run = { numbers: async (path) => asked.push(path) };
   assert.equal(maps.shows, "");
@@ -225,6 +225,7 @@ test("the map shows shares or effects of the question, and weights where the mea
   assert.deepEqual([maps.run, maps.shows, maps.ahead], [run, "share:of=state&token=3", true]);
   maps.found(FOUND);
   assert.deepEqual([maps.most, maps.write(5), maps.write(0.01)], [5, "50%", ""]);
+  assert.equal(maps.titled("ayer 1", run), "Share of each link against “wide”: layer 1");
   assert.equal(maps.cell({ value: -0.5, now: 0.25 }), "weight 0.25; brings −5.0% (−0.5000 of 10.00)");
   await maps.part(run, selection, [0, 4], [1, 4]);
   assert.match(asked[0], /^attribution\/map\?of=state&token=3&query=3&layer=1&head=2.*&told=1&rows=0:4&keys=1:4$/);

@@ -1,6 +1,10 @@
 """What carried a score, as the page draws it: its parts, and its routes."""
 
+from collections.abc import Mapping
 from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
 
 from viz_encoder.attribution.attribution import Attribution
 from viz_encoder.attribution.routes import Routes
@@ -32,6 +36,26 @@ def drawn(trace: Trace, routes: Routes) -> dict[str, Any]:
     }
 
 
+def routes_drawn(told: Mapping[str, Any], measure: str) -> go.Figure:
+    """The numbers of a picture of how it got there: its nodes, and a point for each link."""
+    names, whole = [f"{at} {name}" for at, name in enumerate(told["names"])], told["score"]
+    columns = [", ".join(names[at] for at in tokens) for tokens in told["groups"]]
+    nodes = np.array(told["nodes"], float)
+    title = "Attention rollout: the weight of each state, by attention alone"
+    if measure == "effect":
+        nodes[1:] = np.nan  # words are hidden from the input on
+        title = (
+            f"Change of {told['words']} ({whole:.6g} in {told['unit']}) by hiding each token "
+            "from all others, and by cutting each link in all heads of its block"
+        )
+    figure = go.Figure(go.Heatmap(z=nodes, x=columns, y=list(range(len(nodes)))))
+    edges = told["edges"]
+    links = [f"block {e['layer']}: {names[e['query']]} → {names[e['key']]}" for e in edges]
+    figure.add_scatter(x=links, y=[edge["share"] for edge in edges], name="query → key")
+    figure.update_layout(title_text=title, xaxis_title="Token", yaxis_title="After n blocks")
+    return figure
+
+
 def split_plain(found: Attribution) -> dict[str, Any]:
     """A score and its parts over tokens and heads, for JSON."""
     return {
@@ -50,10 +74,11 @@ def split_plain(found: Attribution) -> dict[str, Any]:
 def kept(found: Attribution) -> dict[str, Any]:
     """What a document keeps of it: its sentence, and what is drawn, in six digits."""
     told = split(found)
+    token = {} if found.asked.token is None else {"token": found.asked.token}
     names = {} if found.names == found.trace.tokens else {"names": told["names"]}
     said = {name: told[name] for name in ("sentence", "words", "score", "unit", "large", "apart")}
     graph: dict[str, Any] = _short(drawn(found.trace, found.routes()))
-    return said | names | graph
+    return said | token | names | graph
 
 
 def _short(values: Any) -> Any:

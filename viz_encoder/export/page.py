@@ -32,6 +32,7 @@ def draw_page(
     view: MapView,
     *,
     query: int | None = None,
+    key: int | None = None,
     snippet: str = "",
     changed: tuple[Sequence[str], Outcome] | None = None,
     explained: Attribution | None = None,
@@ -47,6 +48,7 @@ def draw_page(
         view: the chosen map, and what it hides, renormalizes and merges; the other maps are whole.
             Its scale is that of all colors.
         query: a row to mark, if any.
+        key: a cell of that row to read, if any.
         snippet: Python that gives the chosen map again, to be shown on the page.
         changed: for a run with changes, each change in words, and their effect on the output.
         explained: a score of this run, of which the page draws how it got there.
@@ -58,12 +60,15 @@ def draw_page(
     chosen, values = _chosen(trace, view)
     first = kept_queries(trace, view)[0][0]
     token = first if query is None else read_index("query", query, trace.n_tokens)
+    if key is not None:
+        key = read_index("key", key, trace.layers[view.layer].k.shape[1])
     fill = partial(
         run_document,
         trace,
         MapView(scale=view.scale),
         places=[(at, head) for at, ran in enumerate(trace.layers) for head in range(ran.n_heads)],
         opening=(view.layer, view.head, token),
+        key=key,
         chosen=chosen,
         exact=values.astype("<f4").tobytes(),
         snippet=snippet,

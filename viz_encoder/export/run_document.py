@@ -18,6 +18,7 @@ from viz_encoder.trace.token_selection import key_names
 from viz_encoder.version import __version__
 
 UNEXPLAINED = {"offline/explained.js": "offline/unexplained.js"}
+HOW_TITLED = "Attention of each layer and head, and how the answer got there"
 SPARE = 200  # bytes by which a document may grow, besides its maps
 
 
@@ -35,6 +36,7 @@ def run_document(
     *,
     places: list[HeadPlace],
     opening: tuple[int, Any, int],
+    key: int | None = None,
     chosen: dict[str, Any] | None = None,
     exact: bytes = b"",
     left_out: str = "",
@@ -50,6 +52,7 @@ def run_document(
         steps: the maps; None to see how large the document is without them.
         places: their layers and heads.
         opening: layer, head and query.
+        key: that is read there, too, if any.
         chosen: what is said of one more map, which is exact.
         exact: its cells, float32.
         left_out: which heads have no room.
@@ -75,14 +78,15 @@ def run_document(
         "kept": [kept.get(False), kept.get(True)],
         "heads": [ran.n_heads for ran in trace.layers],
         "left_out": left_out,
-        "opening": dict(zip(("layer", "head", "query"), opening, strict=True)),
+        "opening": dict(zip(("layer", "head", "query"), opening, strict=True))
+        | ({} if key is None else {"key": key}),
         "chosen": chosen,
         "snippet": snippet,
         "changed": changed,
         "explained": explained,
     }
     parts = {
-        "title": "Attention of each layer and head",
+        "title": HOW_TITLED if explained else "Attention of each layer and head",
         "facts": as_text(zlib.compress(json.dumps(facts, allow_nan=False).encode(), 9)),
         "maps": as_text(steps.compressed if steps else b""),
         "exact": as_text(zlib.compress(exact)),

@@ -100,6 +100,7 @@ interface Explained {
   words: string; // what the score is
   score: number;
   unit: "logits" | "length" | "weight";
+  token?: number; // whose state or answer it is
   start?: number | null; // of attention: the token whose state is read; null: all together
   adds?: boolean; // whether its numbers may be summed; else they are effects
   large: boolean; // whether percentages of it say much
@@ -542,7 +543,7 @@ interface RunFacts extends StripFacts {
   kept: (Partial<PageMap> | null)[]; // names along the sides without and with cross-attention; null if all tokens are shown
   heads: number[]; // of each layer
   left_out: string;
-  opening: { layer: number; head: Head; query: number };
+  opening: { layer: number; head: Head; query: number; key?: number };
   chosen: PageMap | null; // a map that is exact
   snippet: string;
   changed: { made: string[]; sentence: string; answers: [label: string, before: number, after: number][] } | null;

@@ -3,7 +3,7 @@
 import { control, el, options } from "../core/dom.js";
 import { choose } from "../core/link_notes.js";
 import { quoted } from "../core/token_names.js";
-import { unshared } from "./reference_words.js";
+import { shortened, unshared } from "./reference_words.js";
 
 /** @import { Reference } from "./reference.js" */
 /** @typedef {[value: string, text: string]} Entry */
@@ -105,6 +105,13 @@ export class Against {
     const { value, selectedOptions } = this.select;
     const said = value.startsWith(RUN) || value.includes(" ") ? (selectedOptions[0]?.text ?? "") : "";
     return said.length <= MOST_NAMED ? said : "";
+  }
+
+  /** For a file's title: " against “wide”"; "" of nothing. */
+  get captioned() {
+    const { asked, rival, select } = this;
+    const typed = select.value === OTHER ? quoted(shortened(rival.value.trim())) : select.selectedOptions[0].text;
+    return asked ? ` against ${typed}` : "";
   }
 
   /** As a link has it, beside the run; "" as usual. */

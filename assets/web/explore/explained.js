@@ -56,7 +56,7 @@ export class Explained extends Emitter {
     this.question = new Question(() => this.ask(), reference);
     this.selection = selection;
     if (!(selection.measure in MEASURES)) selection.measure = DEFAULTS.measure; // of a link
-    this.maps = new ShareMaps(selection);
+    this.maps = new ShareMaps(selection, () => this.question.against.captioned);
     this.switch = new MeasureSwitch(selection);
     const say = (/** @type {string} */ sentence) => {
       this.told.textContent = sentence;
@@ -73,7 +73,8 @@ export class Explained extends Emitter {
       const { measure } = selection;
       const others = `attribution/routes/KIND?measure=${measure}${measure === "effect" ? this.standIn.asked : ""}&`;
       const path = (measure === "contribution" ? "figure/routes.KIND?" : others) + this.#told;
-      return { drawing, title: this.#headline, run: this.run, measure, path };
+      const against = measure === "attention" ? "" : this.question.against.captioned;
+      return { drawing, title: this.#headline, run: this.run, against, measure, path };
     });
     this.several = new SeveralHeads(selection);
     this.heads.section.append(this.several.node);

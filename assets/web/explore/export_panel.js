@@ -21,7 +21,11 @@ export class ExportPanel {
       ["CSV", "This map as a table", () => this.#file("csv")],
       ["npz", "This map for NumPy", () => this.#file("npz")],
       ["Copy Python", "Code that computes this map again", () => this.#code()],
-      ["Page (HTML)", "All heads, and how it got there, in one file that opens offline", () => this.#file("html")],
+      [
+        "Page (HTML)",
+        "Attention of all heads, and how the answer got there (Contribution): one offline file",
+        () => this.#file("html"),
+      ],
       ["Saved run", "The whole run: viz_encoder.Trace.load, or viz-encoder serve", () => this.#file("safetensors")],
     ],
     control("Picture width", this.width),
@@ -58,8 +62,8 @@ export class ExportPanel {
     const whole = ["html", "safetensors"].includes(kind);
     const signed = whole ? "" : this.map.signed?.file(kind);
     if (signed) return this.#run?.url(signed) ?? "";
-    const { layer, head, query, hide, renorm, words, scale } = this.selection;
-    const more = kind === "html" ? { query, scale } : {}; // it opens on what is chosen here
+    const { layer, head, query, key, hide, renorm, words, scale } = this.selection;
+    const more = kind === "html" ? { query, key, scale } : {}; // it opens on what is chosen here
     const asked = { layer, head, hide_special: hide, renormalize: renorm, words, ...more };
     const texts = Object.entries(asked).map(([name, value]) => [name, String(value)]);
     const question = kind === "html" ? `&${this.question()}` : "";

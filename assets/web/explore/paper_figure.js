@@ -9,6 +9,7 @@ import { outside, sentence, ticks } from "./legend.js";
 import { isolated } from "../core/token_names.js";
 import { exactCells, paint, scaled, written } from "./map_drawing.js";
 import { heading } from "./map_heading.js";
+import { named } from "./reference_words.js";
 import { withDpi } from "./png_resolution.js";
 
 /** @import { AttentionMap, Range, Tile } from "./types.d.ts" */
@@ -44,7 +45,7 @@ export function paperSvg(map, run, millimeters) {
   const [rows, cols] = map.view.cells();
   const shown = { run, map, rows, cols, width: millimeters * POINTS - 2 * MARGIN };
   const what = heading(map.selection, map.tiles, map.signed, run);
-  const title = lines(`${what}. ${run.model}.`, shown.width);
+  const title = lines(`${what}. ${named(run)}.`, shown.width);
   const place = placed(shown, title.length * LINE);
   const { nodes, height } = legend(shown, place);
   const root = svg("svg", { width: `${millimeters}mm`, "font-family": FONT, "font-size": SIZE, fill: INK });

@@ -96,12 +96,13 @@ export function notedReference(selection) {
 /** A run by its model and its first words. @type {(run: Run) => string} */
 export const named = (run) => `${run.model}, ${inputNamed(run)}`;
 
-/** A run's input, by its first and last words. @type {(run: Run) => string} */
+/** A run's input, by its first and last words; of two texts, both. @type {(run: Run) => string} */
 export function inputNamed(run) {
   if (run.grid) return `a picture of ${run.grid.rows} × ${run.grid.cols} patches`;
-  return quoted(shortened(run.link.a ?? run.tokens.filter((_, at) => !run.special[at]).join(" ")));
+  const text = run.link.a ?? run.tokens.filter((_, at) => !run.special[at]).join(" ");
+  return [text, ...(run.link.b ? [run.link.b] : [])].map((each) => quoted(shortened(each))).join(" and ");
 }
 
 // Texts that are compared often differ in their last words.
-const shortened = (/** @type {string} */ text) =>
+export const shortened = (/** @type {string} */ text) =>
   text.length > FIRST_WORDS + LAST_WORDS ? `${text.slice(0, FIRST_WORDS)}…${text.slice(-LAST_WORDS)}` : text;

@@ -10,8 +10,8 @@ const SHARP = 2; // pixels of a PNG for each of the drawing
 const STYLED = ["fill", "stroke", "font-size", "font-family", "font-weight", "text-anchor", "opacity", "stroke-width"];
 
 /** @typedef {{ blob: Blob, name: string }} File */
-/** @typedef {{ drawing: SVGElement, title: string, run: Run | null, measure: string, path: string }} Shown what is drawn of
- *   a question, the answer that stands over it, and where its numbers are */
+/** @typedef {{ drawing: SVGElement, title: string, run: Run | null, against: string, measure: string, path: string }} Shown
+ *   what is drawn of a question, the answer that stands over it, against what, and where its numbers are */
 
 /** @type {(shown: () => Shown) => HTMLElement} */
 export function routesSaves(shown) {
@@ -37,9 +37,11 @@ const stemOf = (/** @type {Shown} */ { run, measure }) =>
 
 /** The title stands above the drawing, and is what viewers and screen readers say of it. @type {(shown: Shown) => File} */
 function svgFile(shown) {
-  const { drawing, title: answer, run } = shown;
+  const { drawing, title: answer, run, against } = shown;
   const read = [run?.link.a, run?.link.b].filter(Boolean).map((text) => `“${text}”`);
-  const title = [answer, `${run?.model ?? "A run"}${read.length ? `: ${read.join(" and ")}` : ""}.`].join(" ");
+  const title = [answer, `${run?.model ?? "A run"}${read.length ? `: ${read.join(" and ")}` : ""}${against}.`].join(
+    " ",
+  );
   const copy = /** @type {SVGElement} */ (drawing.cloneNode(true));
   const [from, to] = [drawing, copy].map((node) => [...node.querySelectorAll("*")]);
   for (const [at, node] of from.entries()) {

@@ -45,9 +45,11 @@ export class ShareMaps extends Emitter {
   /** @type {Run | null} */ run = null;
   most = 0;
 
-  constructor(/** @type {Selection} */ selection) {
+  /** @param {Selection} selection @param {() => string} against what is asked against, in words */
+  constructor(selection, against) {
     super();
     this.selection = selection;
+    this.against = against;
     selection.on((changed) => {
       const other = this.#kind === "effect" && ["query", "head", "words"].some((name) => changed.has(name));
       if (changed.has("measure") || other) this.tell();
@@ -132,8 +134,9 @@ export class ShareMaps extends Emitter {
     return `${this.#asked}&query=${this.selection.query}&${viewed(view)}`;
   }
 
-  titled(/** @type {string} */ map) {
-    return `${this.#said.titled}: l${this.named(map)}`;
+  /** Of a file what is asked against, too. @type {(map: string, run?: Run) => string} */
+  titled(map, run) {
+    return `${this.#said.titled}${run ? this.against() : ""}: l${this.named(map)}`;
   }
 
   // Of several heads shares are added up.

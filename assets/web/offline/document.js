@@ -43,6 +43,9 @@ class RunDocument {
     this.#tell();
     this.#listen();
     this.redraw();
+    const { key = -1 } = facts.opening;
+    const { names, cross } = opened.about;
+    if (key >= 0 && !names && !cross) this.point([opened.rowOf(this.token), opened.rowOf(key)]);
   }
 
   // The cell of the head that has most of a link.
@@ -108,6 +111,7 @@ class RunDocument {
     at("proof").classList.toggle("passed", facts.passed);
     query(at("proof"), "summary").textContent = facts.passed ? "✓ Verified" : "Not checked";
     query(at("proof"), "p").textContent = facts.proof;
+    at("heading").textContent = document.title;
     at("heading").hidden = !facts.chosen;
     at("proof").toggleAttribute("open", Boolean(facts.chosen));
     at("notes").append(...facts.notes.map((note) => el("li", {}, plain(note))));

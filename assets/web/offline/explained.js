@@ -7,8 +7,8 @@ import { tokensOf } from "../views/token_choice.js";
 
 /** @typedef {{ token: (token: number) => unknown, link: (edge: RouteEdge) => unknown }} Acts */
 
-/** Draw it below its sentence; the function draws it anew for a token, or in another theme.
- * @type {(facts: RunFacts, acts: Acts) => (token: number) => unknown} */
+/** Draw it below its sentence, the asked token marked; the function draws it anew, as in another theme, while a token is
+ * chosen, from which the arrow keys go on. @type {(facts: RunFacts, acts: Acts) => (token: number) => unknown} */
 export function explain({ tokens, grid, picture, explained }, acts) {
   if (!explained) return () => {};
   const part = query(document, "#how");
@@ -18,11 +18,15 @@ export function explain({ tokens, grid, picture, explained }, acts) {
   };
   const found = /** @type {Explained} */ ({ names: tokens, ...explained });
   const run = /** @type {Run} */ ({ n: tokens.length, tokens, ...tokensOf(tokens, grid, picture) });
-  const routes = new RoutesView({ ...acts, say });
+  let chosen = -1;
+  const routes = new RoutesView({ ...acts, say, from: () => chosen });
   const view = grid && picture ? new PictureRoutes(acts.token) : routes;
   part.hidden = false;
   query(part, "p").textContent = found.sentence;
   query(part, "h2").append(...(view === routes ? [routes.least] : []));
   said.before(view.node);
-  return (token) => view.show(run, found, token);
+  return (token) => {
+    chosen = token;
+    view.show(run, found, explained.token ?? -1);
+  };
 }

@@ -9,7 +9,7 @@ import { amountSaid, curves, folded, linkSaid, roomy, shareSaid, widthOf } from 
 
 /** @import { Columns, Curve } from "./routes_layout.js" */
 /** @typedef {{ token: (token: number) => unknown, link: (edge: RouteEdge) => unknown,
- *   say: (sentence: string) => unknown }} Acts */
+ *   say: (sentence: string) => unknown, from?: () => number }} Acts `from`: the token that arrow keys leave, if not the asked */
 
 const [LEFT, NAMES] = [64, 26]; // pixels of the blocks' names, and of the tokens'
 const [ROW, LOW, NODE] = [47, 43, 22]; // from block to block, also on a phone, and the height of a node
@@ -73,7 +73,7 @@ export class RoutesView {
     this.drawing.setAttribute("height", String(height));
     this.drawing.setAttribute(
       "aria-label",
-      `${found.sentence} Left and right ask of the final state of another token.`,
+      `${found.sentence} Left and right ${this.acts.from ? "choose another token" : "ask of the final state of another token"}.`,
     );
     this.drawing.replaceChildren(
       ...nodes.map((_, state) =>
@@ -213,7 +213,8 @@ export class RoutesView {
 
   #key(/** @type {KeyboardEvent} */ event) {
     const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    const { run, token = 0 } = this;
+    const { run } = this;
+    const token = this.acts.from?.() ?? this.token;
     if (!by || !run || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
     event.stopPropagation();

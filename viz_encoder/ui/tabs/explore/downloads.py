@@ -32,15 +32,16 @@ from viz_encoder.ui.wire import bytes as answers
 KINDS = ("html", "csv", "npz", "safetensors", "py")
 TABLES = ("csv", "npz", "py")  # of numbers with signs
 ALL = slice(None)
+Pair = tuple[int | None, int | None]
 MAX_TOKENS = 2048  # for a whole map as a table; one row has no limit
 # Letters of a text that is cut: texts often differ in their last words.
 FIRST_LETTERS, LAST_LETTERS = 25, 15
 
 
 def named_file(
-    entry: Entry, kind: str, view: MapView, query: int | None, question: Mapping[str, Any]
+    entry: Entry, kind: str, view: MapView, pair: Pair, question: Mapping[str, Any]
 ) -> Response:
-    """The file of that kind: of the map; html opens on a query and a question, if one is given.
+    """The file of that kind: of the map; html opens on a query, a key and a question, if given.
 
     Raises:
         SelectionError: no such kind or query.
@@ -48,7 +49,7 @@ def named_file(
     """
     if kind not in KINDS:
         raise SelectionError(f"There is no download {kind[:20]!r}; choose {', '.join(KINDS)}.")
-    content = _content(entry, kind, view, query, question)
+    content = _content(entry, kind, view, pair, question)
     changed = "" if kind == "safetensors" else _changes(view)
     return answers.download(content, f"{_stem(entry.trace, view)}{changed}.{kind}")
 
@@ -198,7 +199,7 @@ def _changes(view: MapView) -> str:
 
 
 def _content(
-    entry: Entry, kind: str, view: MapView, query: int | None, question: Mapping[str, Any]
+    entry: Entry, kind: str, view: MapView, pair: Pair, question: Mapping[str, Any]
 ) -> bytes | Iterable[str]:
     trace = entry.trace
     if kind == "py":
@@ -207,7 +208,8 @@ def _content(
         code = _code(entry, view)
         found = attribution_of(entry, dict(question)) if question else None
         changed = _changed(entry)
-        return draw_page(trace, view, query=query, snippet=code, changed=changed, explained=found)
+        more: dict[str, Any] = {"snippet": code, "changed": changed, "explained": found}
+        return draw_page(trace, view, query=pair[0], key=pair[1], **more)
     if kind == "safetensors":
         return _saved(trace)
     _require_fits(trace)

@@ -5,9 +5,6 @@ from dataclasses import replace
 from reprlib import repr as shown  # truncates: client input can be of any length
 from typing import Any
 
-import numpy as np
-import plotly.graph_objects as go
-
 from viz_encoder.attribution.attribution import Attribution
 from viz_encoder.attribution.routes import Routes, weight_routes
 from viz_encoder.config import HeadPool
@@ -45,25 +42,6 @@ def explained(entry: Entry, given: Mapping[str, str]) -> dict[str, Any]:
     return (
         split(found) | _beside(entry, question, found) | drawn(entry.trace, found.routes(**options))
     )
-
-
-def routes_drawn(told: Mapping[str, Any], measure: str) -> go.Figure:
-    """The numbers of a picture of how it got there: its nodes, and a point for each link."""
-    names, whole = told["names"], told["score"]
-    columns = [", ".join(f"{at} {names[at]}" for at in tokens) for tokens in told["groups"]]
-    nodes = np.array(told["nodes"], float)
-    title = "Attention rollout: how each state was weighted, by weights alone"
-    if measure == "effect":
-        nodes[1:] = np.nan  # words are hidden from the input on
-        title = (
-            f"Change of {told['words']} ({whole:.6g} in {told['unit']}) by hiding each token "
-            "from all others, and by cutting each link in all heads of its block"
-        )
-    figure = go.Figure(go.Heatmap(z=nodes, x=columns, y=list(range(len(nodes)))))
-    links = [f"block {e['layer']}, {e['query']} looks at {e['key']}" for e in told["edges"]]
-    figure.add_scatter(x=links, y=[edge["share"] for edge in told["edges"]], name="link")
-    figure.update_layout(title_text=title, xaxis_title="Token", yaxis_title="After n blocks")
-    return figure
 
 
 def _beside(entry: Entry, question: Mapping[str, Any], found: Attribution) -> dict[str, Any]:

@@ -1,11 +1,9 @@
 """What changes without each head, word and link: the effect measure of the Explore tab."""
 
-from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from viz_encoder.arguments import Progress
 from viz_encoder.attribution.attribution import Attribution
@@ -16,6 +14,7 @@ from viz_encoder.effects.without_tokens import WithoutTokens
 from viz_encoder.errors import SelectionError
 from viz_encoder.export.explained import drawn, split
 from viz_encoder.inputs import Inputs
+from viz_encoder.trace.map_change import MeasuredRow
 from viz_encoder.trace.map_view import MapView
 from viz_encoder.trace.token_selection import shown_tokens
 from viz_encoder.ui.state.attributed import attribution_of, runnable
@@ -37,9 +36,7 @@ def removed(entry: Entry, given: Mapping[str, str], tell: Progress) -> dict[str,
 
     Each is that of the run with it removed, minus that of the run as it was.
     """
-    question, options = asked(given)
-    stand_in = given.get("how", "zero"), given.get("twin", "")
-    key = (*question.items(), *options.items(), *stand_in)
+    key = str((asked(given), given.get("how", "zero"), given.get("twin", "")))
     return WHOLE.of(entry, key, lambda: _removed(entry, given, tell))
 
 
@@ -90,7 +87,7 @@ def removed_row(
     query: int,
     most: int = MOST_KEYS,
     tell: Progress | None = None,
-) -> "MeasuredRow":
+) -> MeasuredRow:
     """The map of what cutting each link of one query changes; the other rows are not measured.
 
     At most so many are cut, the strongest first; those that are known already are there, too.
@@ -148,31 +145,3 @@ def _links(
     if not cut:
         return np.zeros(0)
     return links(encoder, inputs, cut, measure=found, progress=tell).values
-
-
-@dataclass(frozen=True, eq=False)
-class MeasuredRow:
-    """One row of a signed map; `shown` are the tokens of its places."""
-
-    query: int
-    values: Mapping[int, float]
-    shown: Sequence[int]
-
-    @property
-    def n_shown(self) -> int:
-        """How many places a side has."""
-        return len(self.shown)
-
-    @property
-    def known(self) -> tuple[Container[int], Container[int]]:
-        """The query's row, and the keys that were measured."""
-        rows = {at for at, token in enumerate(self.shown) if token == self.query}
-        return rows, {at for at, token in enumerate(self.shown) if token in self.values}
-
-    def blocks(
-        self, queries: Int[np.ndarray, " query"], keys: Int[np.ndarray, " key"]
-    ) -> Iterator[tuple[slice, Float[np.ndarray, "query key"]]]:
-        """The row, where it is asked for."""
-        if len(queries):
-            row = [self.values[self.shown[int(at)]] for at in keys]
-            yield slice(0, 1), np.array([row], np.float32)

@@ -206,9 +206,10 @@ def take(
     given: Given,
     scale: str = "head",
     query: int | None = None,
+    key: int | None = None,
 ) -> Response:
     """A file of the map; html, with how a score got there, and safetensors are of the whole run."""
-    return named_file(entry, kind, replace(view, scale=scale), query, asked(given)[0])
+    return named_file(entry, kind, replace(view, scale=scale), (query, key), asked(given)[0])
 
 
 ROUTER.include_router(OF_TWO_RUNS)

@@ -8,13 +8,14 @@ from fastapi import APIRouter, Response
 from viz_encoder.arguments import Progress
 from viz_encoder.attribution.link_map import LinkMap
 from viz_encoder.errors import SelectionError
+from viz_encoder.export.explained import routes_drawn
 from viz_encoder.export.figure_tables import figure_csv, figure_npz
 from viz_encoder.trace.map_change import Signed, signed_tile
 from viz_encoder.trace.map_view import MapView
 from viz_encoder.ui.state.attributed import attribution_of
 from viz_encoder.ui.state.store import Entry
 from viz_encoder.ui.tabs.explore.downloads import effect_code, share_code, signed_file
-from viz_encoder.ui.tabs.explore.explained import asked, explained, routes_drawn
+from viz_encoder.ui.tabs.explore.explained import asked, explained
 from viz_encoder.ui.tabs.explore.removed import MOST_KEYS, removed, removed_row, removed_together
 from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.arguments import MAX_SIDE, Given, Held, Query, Shown, parse_range
@@ -105,8 +106,7 @@ def routes_file(entry: Held, given: Given, kind: str) -> Response:
     if kind not in ("csv", "npz"):
         raise SelectionError(f"There is no download {kind[:20]!r}; choose csv or npz.")
     measure, model = given.get("measure", "attention"), entry.trace.origin.model
-    effect = measure == "effect"
-    told = removed(entry, given, lambda _: None) if effect else explained(entry, given)
+    told = removed(entry, given, lambda _: None) if measure == "effect" else explained(entry, given)
     figure = routes_drawn(told, measure)
     made = figure_csv(figure, model) if kind == "csv" else figure_npz(figure, model)
     return answers.download(made, f"{answers.plain_name(model)}-routes-{measure}.{kind}")
