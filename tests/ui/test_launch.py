@@ -40,6 +40,7 @@ def test_the_page_opens_on_a_recorded_run(chromium, trace, capsys):
         tab.wait_for_selector("#viz-proof.viz-good")
         tab.reload()
         tab.wait_for_selector(".viz-map[data-painted]")
+        tab.get_by_text("These results are of a saved run of TransformerEncoder;").wait_for()
         tab.close()
     finally:
         page.close()

@@ -45,7 +45,8 @@ test("results are told to be of another run where the form asks for another text
   assert.equal(aheadOf({ kind: "text", a: "", model: "grammar" }, link), ""); // a box that is not there yet
   assert.match(aheadOf({ kind: "text", a: "The dog", model: "grammar" }, link), /^These results are of “The cat sat”;/);
   assert.match(aheadOf({ kind: "text", a: "The cat sat", model: "everyday" }, link), /are of grammar; press Run/);
-  assert.equal(aheadOf({ kind: "text", a: "The dog", model: "grammar" }, {}), ""); // a saved run
+  const saved = { kind: "text", model: "Mine", run: "key", from: "file" };
+  assert.match(aheadOf({ kind: "text", a: "The dog", model: "grammar" }, saved), /are of a saved run of Mine;/);
   const long = { kind: "text", model: "grammar", run: "key" }; // a link too short for its text
   assert.equal(aheadOf({ kind: "text", a: "cat ".repeat(900), model: "grammar" }, long), "");
   assert.match(aheadOf({ kind: "text", a: "The dog", model: "grammar" }, long), /are of a longer text;/);

@@ -12,9 +12,9 @@ const HELD = 2000; // characters of texts that a link always holds; of longer on
 
 /** @typedef {Record<string, string>} Parts of a link: the kind, the texts and the model */
 
-/** Whose results are shown, where the form asks for others; "" where it asks for these, or the run came from no form.
+/** Whose results are shown, where the form asks for others; "" where it asks for these.
  * @type {(asked: Parts, link: Parts) => string} */
-export function aheadOf(asked, { kind, a, b, model, run }) {
+export function aheadOf(asked, { kind, a, b, model, run, from }) {
   if (!kind) return "";
   const ran = /** @type {Parts} */ ({ kind, a, b, model });
   const long = run && !a && kind !== "image"; // its text is not known here
@@ -24,7 +24,7 @@ export function aheadOf(asked, { kind, a, b, model, run }) {
   const other = Object.keys(asked).filter((name) => asked[name].trim() && differs(name));
   if (!other.length) return "";
   const text = a && a.length > LONGEST ? `${a.slice(0, LONGEST)}…` : a;
-  const of = text ? quoted(text) : long ? "a longer text" : "the picture";
+  const of = text ? quoted(text) : from ? `a saved run of ${model}` : long ? "a longer text" : "the picture";
   return `These results are of ${other.every((name) => name === "model") ? model : of}; press Run for new ones.`;
 }
 
@@ -52,5 +52,5 @@ export function followForm(/** @type {HTMLElement} */ root) {
   const form = document.getElementById("viz-inputs");
   for (const event of EVENTS) form?.addEventListener(event, () => painted().then(say));
   form?.addEventListener("keydown", (event) => event.key === "Tab" && event.stopPropagation(), true); // else Gradio's lists reopen
-  current.on(() => node.hidden || say());
+  current.on((run) => (node.hidden && !run?.link.from) || painted().then(say)); // no form asks for a saved run
 }
