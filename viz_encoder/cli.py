@@ -114,6 +114,7 @@ def _port(text: str) -> int:
 
 
 def _serve(given: argparse.Namespace) -> None:
+    print("Starting viz_encoder; loading the page takes some seconds …", flush=True)
     from viz_encoder.ui.serve import ServerSettings, serve  # Gradio is slow to import
 
     subject = Trace.load(given.trace) if given.trace else None
