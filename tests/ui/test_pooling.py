@@ -184,7 +184,7 @@ def test_each_of_four_questions_has_its_sentence_and_a_link(visit, minilm, trace
     other = states(vz.capture(minilm, TEXT.replace("tired", "wide")), 6)
     pooled = {"max": np.max, "mean": np.mean}
     alike = {name: cosine(by(hidden, axis=0), by(other, axis=0)) for name, by in pooled.items()}
-    assert leads(page)[0].startswith("These two are most alike by ")
+    assert leads(page)[0].startswith("Against texts on different topics, these two are most ")
     for name, value in alike.items():
         one = page.locator(".viz-pairs-by button", has_text=re.compile(f"^{name} "))
         assert one.inner_text().startswith(f"{name} {value:.2f}, any two ")

@@ -70,12 +70,12 @@ test("two texts are most alike by the pooling in which they stand out from any t
     ["declared", "mean", "max"],
   );
   const [start, more] = [
-    "These two are most alike by the model’s own pooling and mean: cosine 0.70, where texts on different topics have 0.10.",
-    " By max it is 0.90, where any two have 0.85.",
+    "Against texts on different topics, these two are most alike by the model’s own pooling and mean: cosine 0.70, where those have 0.10.",
+    " By max it is 0.90, where those have 0.85.",
   ];
   assert.equal(alikeSaid(alike, usual), start + more);
   const unlike =
-    "By no pooling are these two more alike than texts on different topics; by max: cosine 0.50, where texts on different topics have 0.85.";
+    "By no pooling are these two more alike than texts on different topics; by max: cosine 0.50, where those have 0.85.";
   assert.equal(alikeSaid({ max: 0.5 }, usual), unlike);
   assert.equal(alikeSaid({ mean: 0.5 }, {}), "These two are most alike by mean: cosine 0.50.");
 });

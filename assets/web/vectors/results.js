@@ -116,19 +116,19 @@ export function alikeSaid(alike, usual) {
   const [best] = all;
   if (!best) return "No pooling gives these two a cosine.";
   const numbers = (/** @type {Alike} */ { cosine, any }) =>
-    `cosine ${fixed(cosine, 2)}${any === null ? "" : `, where texts on different topics have ${fixed(any, 2)}`}`;
+    `cosine ${fixed(cosine, 2)}${any === null ? "" : `, where those have ${fixed(any, 2)}`}`;
   const equal = all.filter(({ share, cosine }) => best.share - share < 5e-4 && Math.abs(best.cosine - cosine) < 5e-4);
   const names = equal.map(({ name }) => spoken(name));
   const start =
     best.any !== null && best.share <= 0
       ? `By no pooling are these two more alike than texts on different topics; by ${enumerated(names)}: ${numbers(best)}.`
-      : `These two are most alike by ${enumerated(names)}: ${numbers(best)}.`;
+      : `${best.any === null ? "These" : "Against texts on different topics, these"} two are most alike by ${enumerated(names)}: ${numbers(best)}.`;
   const top = all.reduce((one, other) => (other.cosine > one.cosine ? other : one));
   const own = all.find(({ name }) => name === OWN);
   const more = [top, own].filter((one, at, both) => one && !equal.includes(one) && both.indexOf(one) === at);
   const told = more.map((one) => {
     const { name, cosine, any } = /** @type {Alike} */ (one);
-    const beside = any === null ? "" : `, where any two have ${fixed(any, 2)}`;
+    const beside = any === null ? "" : `, where those have ${fixed(any, 2)}`;
     return ` By ${spoken(name)} it is ${fixed(cosine, 2)}${beside}.`;
   });
   return start + told.join("");
