@@ -29,7 +29,7 @@ export class ProjectionStep {
 
   /** @param {Shown} shown */
   headline({ run, place, texts }) {
-    return texts.projection.headline(run.tokens[place.query], `${place.layer}.${place.head}`);
+    return texts.projection.headline(run.tokens[place.query], `${place.layer}.${place.head}`, run.tokens[place.key]);
   }
 
   /** @param {Shown} shown */

@@ -190,7 +190,7 @@ export const DE = {
     rows: ["Original", "getauscht", "ohne Positionen", "ohne P., getauscht"],
   },
   projection: {
-    "headline(name, head)": "Aus dem Vektor von {name} macht Kopf {head} eine Query, einen Key und einen Value.",
+    "headline(query, head, key)": "Aus {query} macht Kopf {head} eine Query, aus {key} einen Key und einen Value.",
     "note(d)":
       "Jede Zahl von q ist eine Summe von {d} Produkten: der Vektor mal eine Spalte der Matrix W_q. Alle Tokens bekommen ihre auf einmal; ein rekurrentes Netz nimmt ein Token nach dem anderen. Ein Klick auf eine Zahl von q zeigt ihre Summe.",
     x: "x",
@@ -377,6 +377,7 @@ export const DE = {
     "headline(total)": "Ein Encoder dieser Größe hat {total} Gewichte.",
     note: "Ändere eine Größe und sieh, was sie kostet. Der Encoder kann sofort laufen, mit zufälligen Gewichten: Gelernt hat er nichts.",
     run: "Untrainiert auf dem Text laufen lassen",
+    running: "Er wird gebaut und läuft …",
     runPicture: "Untrainiert auf dem Bild laufen lassen",
     registers:
       "Vor den Patches stehen [CLS] und die Register: Tokens ohne Pixel, jedes mit einem eigenen Vektor. Beim Training lernt [CLS], zu sammeln, was nach dem Bild gefragt wird; Register geben den Blöcken einen Platz für das, was zu keinem Patch gehört (Darcet et al., 2024).",

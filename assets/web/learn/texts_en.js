@@ -144,7 +144,7 @@ export const EN = {
     rows: ["original", "swapped", "no positions", "no pos., swapped"],
   },
   projection: {
-    "headline(name, head)": "From the vector of {name}, head {head} makes a query, a key and a value.",
+    "headline(query, head, key)": "From {query}, head {head} makes a query; from {key}, a key and a value.",
     "note(d)":
       "Each number of q is a sum of {d} products: the vector times one column of the weight matrix W_q. All tokens get theirs at once; a recurrent network takes one token after the other. Click a number of q to see its sum.",
     x: "x",
@@ -330,6 +330,7 @@ export const EN = {
     "headline(total)": "An encoder of these sizes has {total} weights.",
     note: "Change a size and see what it costs. You can run the encoder right away, with random weights: it has learned nothing.",
     run: "Run it untrained on the text",
+    running: "It is being made and run …",
     runPicture: "Run it untrained on the picture",
     registers:
       "Before the patches come [CLS] and the registers: tokens without pixels, each a vector of its own. Training makes [CLS] gather what is asked about the picture; registers give the blocks a place to keep what belongs to no patch (Darcet et al., 2024).",
