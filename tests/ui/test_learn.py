@@ -706,9 +706,13 @@ def test_an_untrained_run_is_the_run_of_the_form_and_of_its_panel(learn):
     assert "500 cannot be divided" in page.inner_text(".viz-learn-refusal")
     page.fill(".viz-learn-fields label:has-text('width D') input", "64")
     page.keyboard.press("Tab")
-    page.click("button:has-text('Run it untrained')")
+    go = page.locator("button:has-text('Run it untrained')")
+    assert go.evaluate("button => (button.click(), button.disabled && button.ariaBusy)") == "true"
     name = "untrained 6 × 8, d_model 64"
     page.wait_for_function("name => vizTab.run.model === name", arg=name)
+    go.wait_for()  # it can run again
+    of = "document.querySelector('.viz-learn .viz-masked').getBoundingClientRect()"
+    page.wait_for_function(f"{of}.top > 0 && {of}.bottom < innerHeight")  # the result's message
     chosen = "name => document.querySelector('#viz-model input').value === name"
     page.wait_for_function(chosen, arg=name)
     key = page.evaluate("vizTab.run.key")

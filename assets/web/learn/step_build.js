@@ -56,6 +56,7 @@ export class BuildStep {
   found = null;
   /** @type {Shown | null} */
   shown = null;
+  made = ""; // the run that its button asked for, until it is seen
 
   constructor(/** @type {{ layoutChanged: () => unknown }} */ { layoutChanged }) {
     this.changed = layoutChanged;
@@ -76,6 +77,9 @@ export class BuildStep {
     if (first) this.#lay(shown.texts);
     if (first || !this.found) this.#ask();
     else this.#draw();
+    if (shown.run.key !== this.made) return;
+    this.made = "";
+    document.querySelector(".viz-learn .viz-masked")?.scrollIntoView({ block: "center" });
   }
 
   #lay(/** @type {Texts} */ { build: words }) {
@@ -186,15 +190,20 @@ export class BuildStep {
     const { shown } = this;
     if (!shown) return;
     const body = JSON.stringify({ ...this.sizes, run: shown.run.key });
+    const [said, { running }] = [this.run.textContent, shown.texts.build];
+    Object.assign(this.run, { disabled: true, ariaBusy: "true", textContent: running });
     await this.#running.run(async (fresh) => {
       /** @type {RunDescription & { message?: string }} */
       const made = await fresh(json("viz/learn/build", { body, signal: fresh.signal }));
       this.#refuse(made.message ?? "");
       if (made.message) return;
+      this.made = made.key;
       current.enter(new Run(made));
       current.selection.flush(); // the form takes it over from the link
       current.fillForm();
     });
+    Object.assign(this.run, { disabled: !this.found?.runs, ariaBusy: "false" });
+    if (this.run.textContent === running) this.run.textContent = said;
   }
 
   #refuse(/** @type {string} */ sentence) {
