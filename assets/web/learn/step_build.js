@@ -102,19 +102,11 @@ export class BuildStep {
         if (name === "reads" && this.shown) this.#lay(this.shown.texts);
         this.#ask();
       };
+      const onchange = (/** @type {{ currentTarget: { value: string } }} */ event) => set(event.currentTarget.value);
       const named = CHOICES[name];
       const input = named
-        ? el(
-            "select",
-            { onchange: (event) => set(event.currentTarget.value) },
-            ...options(named.map((each) => [each, choices[each] ?? each])),
-          )
-        : el("input", {
-            type: "number",
-            min: LEAST[name] ?? 1,
-            step: 1,
-            onchange: (event) => set(event.currentTarget.value),
-          });
+        ? el("select", { onchange }, ...options(named.map((each) => [each, choices[each] ?? each])))
+        : el("input", { type: "number", min: LEAST[name] ?? 1, step: 1, onchange });
       input.value = this.sizes[name] ?? "";
       return el("label", {}, label, input);
     };
@@ -177,11 +169,7 @@ export class BuildStep {
     this.curve.replaceChildren(
       el("h4", {}, words.curve),
       curves(T, found, words),
-      el(
-        "p",
-        { class: "viz-caption" },
-        words.meet(countText(found.equal_at), countText(T), Math.sign(T - found.equal_at)),
-      ),
+      caption(words.meet(countText(found.equal_at), countText(T), Math.sign(T - found.equal_at))),
     );
     this.others.replaceChildren(...besideOthers(T, Number(this.sizes.d_model), words));
   }
@@ -237,7 +225,7 @@ export function besideOthers(T, D, words) {
         el("tbody", {}, ...rows.map(([name, ...all]) => tableRow(name, ...all.map(countText)))),
       ),
     ),
-    el("p", { class: "viz-caption" }, words.besideNote),
+    caption(words.besideNote),
   ];
 }
 

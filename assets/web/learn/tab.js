@@ -78,9 +78,7 @@ class LearnTab extends TabShell {
     this.line = el("div", { class: "viz-learn-line" }, tools);
     this.left = el("div", { class: "viz-learn-left" }, this.block.node);
     this.body.append(
-      this.bar,
-      this.sentence,
-      this.line,
+      ...[this.bar, this.sentence, this.line],
       el("div", { class: "viz-learn-columns" }, this.left, middle, aside),
     );
     document.addEventListener("keydown", (event) => this.#key(event));
