@@ -248,7 +248,7 @@ def test_cancel_leaves_what_is_shown_and_another_table_can_be_subtracted(opened)
     page.fill("#viz-corpus-texts", "\n".join(TEXTS))
     page.click("#viz-corpus-measure")
     painted(page, sources.PASTED)
-    assert page.inner_text(".viz-corpus-finding").startswith("Over 3 texts")
+    assert page.inner_text(".viz-corpus-finding:focus").startswith("Over 3 texts")
     now, shipped = values_of(page), HeadTable.load(asset(sources.TABLE))
     other = page.locator("#viz-corpus-other option", has_text="the example sentences")
     page.select_option("#viz-corpus-other", other.get_attribute("value"))  # and subtracted
@@ -315,6 +315,8 @@ def test_typed_texts_and_their_table_outlive_a_reload_and_stand_in_pooling(opene
         arg="\n".join(TEXTS),
     )
     lines.fill("text,label\nA goal.,sport\nA pot.,food\n")
+    page.click(".viz-set-example:has-text('4 topics')")
+    page.get_by_text("These results are of 4 topics; press Compare for those of your").wait_for()
     open_tab(page, "Corpus")
     assert page.input_value("#viz-corpus-texts").startswith("text,label")
     assert page.inner_text("#viz-corpus-measure") == "Measure 2 texts"  # without the titles

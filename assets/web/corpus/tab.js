@@ -49,7 +49,7 @@ const keptTable = () => JSON.parse(kept(TABLE) || "null");
 class CorpusTab {
   /** @type {HeadPlace} */
   chosen = { layer: 0, head: 0 };
-  finding = el("p", { class: "viz-corpus-finding", role: "status" });
+  finding = el("p", { class: "viz-corpus-finding", role: "status", tabindex: -1 });
   over = el("p", { class: "viz-corpus-over" });
   failed = el("details", { class: "viz-corpus-failed", hidden: true });
   statistic = el("select", { id: "viz-corpus-statistic", onchange: () => this.#rank() });
@@ -67,6 +67,7 @@ class CorpusTab {
   source = new SourcePanel((table) => {
     keep(TABLE, JSON.stringify(table));
     this.enter(table);
+    if (document.activeElement?.tagName !== "TEXTAREA") this.finding.focus(); // which brings it into sight
   });
   comparison = new Comparison({
     changed: () => this.#rank(),

@@ -100,12 +100,8 @@ export class Padding {
     const most = byCell.get((worst ?? ["mean", "masked"]).join(":"));
     const lines = [...new Set(rows.map(({ method }) => method))].map((method) => {
       const drifts = Object.keys(cases).flatMap((name) => byCell.get(`${method}:${name}`) ?? []);
-      return el(
-        "tr",
-        {},
-        el("th", { scope: "row" }, called(method)),
-        ...drifts.map((row) => this.#cell(row, worst && most)),
-      );
+      const cells = drifts.map((row) => this.#cell(row, worst && most));
+      return el("tr", {}, el("th", { scope: "row" }, called(method)), ...cells);
     });
     this.table.replaceChildren(
       el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Method"), ...heads)),

@@ -68,13 +68,8 @@ export class Poolings {
     const heads = METHODS.map((title) => el("th", { scope: "col" }, title));
     const table = el("table", { class: "viz-pool-table viz-pool-methods" }, el("thead", {}, el("tr", {}, ...heads)));
     table.append(this.rows);
-    return el(
-      "section",
-      { "aria-label": "Methods" },
-      el("div", { class: "viz-pool-scroll" }, table),
-      this.own,
-      this.left,
-    );
+    const scrolled = el("div", { class: "viz-pool-scroll" }, table);
+    return el("section", { "aria-label": "Methods" }, scrolled, this.own, this.left);
   }
 
   /** Show a run after so many blocks, and a token that is chosen in it.

@@ -62,13 +62,15 @@ class SetView {
   set = null;
   named = el("h3", { dir: "auto" }); // which example or file this is the result of
   model = el("span", { class: "viz-fact" });
-  other = caption(); // where the input at the top was run on another model
+  other = caption(); // where the box holds other texts, or the input at the top was run on another model
+  texts = ""; // of the box when this set came
   answer = el("p", { class: "viz-pool-answer", role: "status" });
   more = caption();
   notes = el("ul", { class: "viz-notes" });
   table = new SetTable((method, layer) => this.#choose(method, layer));
   method = el("select", { id: "viz-set-method", onchange: () => this.#chosen() });
   layer = el("select", { id: "viz-set-layer", onchange: () => this.#chosen() });
+  choices = controls(control("Method", this.method), control("After n blocks", this.layer));
   own = caption();
   plane = new ItemPlane((item) => this.#item(item));
   neighbors = new Neighbors((item) => this.#item(item));
@@ -84,21 +86,11 @@ class SetView {
     "div",
     { class: "viz-pool", hidden: true },
     el("div", { class: "viz-facts" }, this.named, this.model),
-    this.other,
-    this.answer,
-    this.more,
-    this.notes,
-    this.fault,
+    ...[this.other, this.answer, this.more, this.notes, this.fault],
     el(
       "div",
       { class: "viz-pool-columns viz-set-columns" },
-      el(
-        "div",
-        {},
-        this.table.node,
-        controls(control("Method", this.method), control("After n blocks", this.layer)),
-        ...[this.own, this.neighbors.node],
-      ),
+      el("div", {}, this.table.node, this.choices, this.own, this.neighbors.node),
       el("div", {}, this.plane.node, this.files),
     ),
   );
@@ -111,7 +103,7 @@ class SetView {
   constructor(/** @type {HTMLElement} */ root) {
     root.replaceChildren(this.body);
     onTheme(() => this.plane.draw());
-    current.on(() => this.#sayModel());
+    for (const source of [current, dataset]) source.on(() => this.#sayModel());
     this.link.open();
     onWidth(root, () => this.link.begin());
   }
@@ -119,6 +111,8 @@ class SetView {
   show(/** @type {SetDescription} */ set) {
     const { names, labels, table, methods, layers, leftOut, notes } = set;
     const groups = new Set(labels).size;
+    const examples = [...document.querySelectorAll(".viz-set-example")].map((each) => each.textContent.trim());
+    this.texts = examples.includes(set.set) ? "" : dataset.text;
     this.set = set;
     this.body.hidden = false;
     this.named.textContent = set.set;
@@ -149,10 +143,13 @@ class SetView {
   #sayModel() {
     const [{ set }, { run }] = [this, current];
     if (!set) return;
+    const unread = dataset.text.trim() && dataset.text !== this.texts;
     const other = run && run.model !== set.model;
     this.model.textContent = `Model: ${set.model}`;
-    this.other.textContent = other ? `The text at the top of the page was run on another model, ${run.model}.` : "";
-    this.other.hidden = !other;
+    this.other.textContent =
+      (unread ? `These results are of ${set.set}; press Compare for those of your texts. ` : "") +
+      (other ? `The text at the top of the page was run on another model, ${run.model}.` : "");
+    this.other.hidden = !other && !unread;
   }
 
   #choose(/** @type {string} */ method, /** @type {number} */ layer) {
