@@ -154,15 +154,12 @@ export class BuildStep {
     if (!found || !shown) return;
     const words = shown.texts.build;
     const named = /** @type {Record<string, string>} */ (words.parts);
+    const parts = found.parts.map(({ name, formula, count: n }) =>
+      tableRow(named[name] ?? name, formula.replace("channels", words.channels), countText(n)),
+    );
     this.table.replaceChildren(
       tableHead(words.part, words.formula, words.count),
-      el(
-        "tbody",
-        {},
-        ...found.parts.map(({ name, formula, count: n }) =>
-          tableRow(named[name] ?? name, formula.replace("channels", words.channels), countText(n)),
-        ),
-      ),
+      el("tbody", {}, ...parts),
       el("tfoot", {}, tableRow(words.total, "", totalOf(found.total))),
     );
     const { T } = found;
@@ -215,16 +212,11 @@ export function besideOthers(T, D, words) {
     [layers.convolution, NEIGHBORS * T * D * D, 1, Math.ceil(T / NEIGHBORS)],
     [layers.recurrent, T * D * D, T, T],
   ];
+  const head = tableHead(words.besideColumns[0], ...words.besideColumns.slice(1));
+  const body = el("tbody", {}, ...rows.map(([name, ...all]) => tableRow(name, ...all.map(countText))));
   return [
     el("h4", {}, words.beside),
-    scrolled(
-      el(
-        "table",
-        { class: "viz-learn-plain viz-learn-beside" },
-        tableHead(words.besideColumns[0], ...words.besideColumns.slice(1)),
-        el("tbody", {}, ...rows.map(([name, ...all]) => tableRow(name, ...all.map(countText)))),
-      ),
-    ),
+    scrolled(el("table", { class: "viz-learn-plain viz-learn-beside" }, head, body)),
     caption(words.besideNote),
   ];
 }
