@@ -1,6 +1,6 @@
 """What carried a score, as the page draws it: its parts, and its routes."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,20 @@ def drawn(trace: Trace, routes: Routes) -> dict[str, Any]:
         "groups": groups,
         "nodes": finite(routes.folded(groups)),
         "edges": [edge._asdict() for edge in routes.between(groups)[:MOST_CURVES]],
+    }
+
+
+def looks(trace: Trace, routes: Routes, names: Sequence[str]) -> dict[str, Any]:
+    """Where heads look, of a run that needs no model here; what is drawn of it adds up to 1."""
+    return {
+        "score": 1.0,
+        "unit": routes.unit,
+        "large": True,
+        "names": list(names),
+        "tokens": finite(routes.nodes[0]),
+        "biases": 0.0,
+        "heads": [],
+        **drawn(trace, routes),
     }
 
 

@@ -6,15 +6,19 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 from jaxtyping import Float
 
+from viz_encoder.analyses.compare import Comparison
 from viz_encoder.analyses.overview import overview, row
 from viz_encoder.arguments import read_index
 from viz_encoder.result import csv_line, harmless, npz_file
+from viz_encoder.shown import quoted
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import Head, MapView
 from viz_encoder.trace.token_selection import key_names, shown_tokens
 
 BLOCK_ROWS = 64
 WHOLE_MAP = -1
+# Letters of a text that is cut: texts often differ in their last words.
+FIRST_LETTERS, LAST_LETTERS = 25, 15
 
 
 def csv_lines(trace: Trace, view: MapView, query: int | None = None) -> Iterator[str]:
@@ -217,3 +221,25 @@ def _numbers(tokens: Sequence[int]) -> str:
 def cells(values: np.ndarray) -> list[str]:
     """The shortest digits that give the same number back; nothing for NaN, as of a masked pair."""
     return ["" if text == "nan" else text for text in values.astype(np.str_).tolist()]
+
+
+def reference_name(found: Comparison) -> str:
+    """The reference by its text, cut in the middle, and by its model where that is another."""
+    reference = found.reference
+    model = reference.origin.model
+    if reference.grid is not None:
+        return f"{model}, a picture of {reference.grid.n_rows} × {reference.grid.n_cols} patches"
+    name = quoted(_cut(_text(reference)))
+    return name if model == found.trace.origin.model else f"{model}, {name}"
+
+
+def _text(trace: Trace) -> str:
+    if trace.sample.texts:
+        return trace.sample.texts[0]
+    named = zip(trace.tokens, trace.sample.special, strict=True)
+    return " ".join(token for token, special in named if not special)
+
+
+def _cut(text: str) -> str:
+    whole = len(text) <= FIRST_LETTERS + LAST_LETTERS
+    return text if whole else f"{text[:FIRST_LETTERS]}…{text[-LAST_LETTERS:]}"

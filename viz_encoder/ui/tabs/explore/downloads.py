@@ -18,9 +18,15 @@ from viz_encoder.effects.outcome import Outcome
 from viz_encoder.errors import SelectionError, TooLong
 from viz_encoder.export import csv_lines, draw_page, npz_bytes, snippet
 from viz_encoder.export.snippet import quoted_source, run_lines
-from viz_encoder.export.tables import BLOCK_ROWS, kept_queries, map_lines, map_said, sides_of
+from viz_encoder.export.tables import (
+    BLOCK_ROWS,
+    kept_queries,
+    map_lines,
+    map_said,
+    reference_name,
+    sides_of,
+)
 from viz_encoder.result import npz_file
-from viz_encoder.shown import quoted
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_change import Signed, SignedTile, signed_tile
 from viz_encoder.trace.map_view import MapView
@@ -34,8 +40,6 @@ TABLES = ("csv", "npz", "py")  # of numbers with signs
 ALL = slice(None)
 Pair = tuple[int | None, int | None]
 MAX_TOKENS = 2048  # for a whole map as a table; one row has no limit
-# Letters of a text that is cut: texts often differ in their last words.
-FIRST_LETTERS, LAST_LETTERS = 25, 15
 
 
 def named_file(
@@ -260,25 +264,3 @@ def _saved(trace: Trace) -> bytes:
         path = Path(folder) / "run.safetensors"
         trace.save(path)
         return path.read_bytes()
-
-
-def reference_name(found: Comparison) -> str:
-    """The reference by its text, cut in the middle, and by its model where that is another."""
-    reference = found.reference
-    model = reference.origin.model
-    if reference.grid is not None:
-        return f"{model}, a picture of {reference.grid.n_rows} × {reference.grid.n_cols} patches"
-    name = quoted(_cut(_text(reference)))
-    return name if model == found.trace.origin.model else f"{model}, {name}"
-
-
-def _text(trace: Trace) -> str:
-    if trace.sample.texts:
-        return trace.sample.texts[0]
-    named = zip(trace.tokens, trace.sample.special, strict=True)
-    return " ".join(token for token, special in named if not special)
-
-
-def _cut(text: str) -> str:
-    whole = len(text) <= FIRST_LETTERS + LAST_LETTERS
-    return text if whole else f"{text[:FIRST_LETTERS]}…{text[-LAST_LETTERS:]}"

@@ -6,10 +6,10 @@ from reprlib import repr as shown  # truncates: client input can be of any lengt
 from typing import Any
 
 from viz_encoder.attribution.attribution import Attribution
-from viz_encoder.attribution.routes import Routes, weight_routes
+from viz_encoder.attribution.routes import weight_routes
 from viz_encoder.config import HeadPool
 from viz_encoder.errors import SelectionError
-from viz_encoder.export.explained import apart, drawn, split, split_plain
+from viz_encoder.export.explained import apart, drawn, looks, split, split_plain
 from viz_encoder.figures.options import VIEWS, read_options
 from viz_encoder.figures.view import parted
 from viz_encoder.trace.prediction_heads import choose_head, tasks
@@ -37,7 +37,8 @@ def explained(entry: Entry, given: Mapping[str, str]) -> dict[str, Any]:
     question, options = asked(given)
     if measure == "attention":
         start = question.get("token", _read_at(entry, question.get("of", "")))
-        return _looks(entry, weight_routes(entry.trace, start, **options)) | {"start": start}
+        names, routes = readable(entry.trace).tokens, weight_routes(entry.trace, start, **options)
+        return looks(entry.trace, routes, names) | {"start": start}
     found = attribution_of(entry, question)
     return (
         split(found) | _beside(entry, question, found) | drawn(entry.trace, found.routes(**options))
@@ -74,20 +75,6 @@ def _read_at(entry: Entry, of: str) -> int | None:
         return None
     reads_cls = choose_head(entry.encoder, of).pool in (HeadPool.CLS, HeadPool.CLS_DIST)
     return 0 if reads_cls else None
-
-
-def _looks(entry: Entry, routes: Routes) -> dict[str, Any]:
-    """Where heads look, of a run that needs no model here; what is drawn of it adds up to 1."""
-    return {
-        "score": 1.0,
-        "unit": routes.unit,
-        "large": True,
-        "names": list(readable(entry.trace).tokens),
-        "tokens": finite(routes.nodes[0]),
-        "biases": 0.0,
-        "heads": [],
-        **drawn(entry.trace, routes),
-    }
 
 
 def asked(given: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:
