@@ -362,6 +362,7 @@ def test_what_is_asked_is_covered_until_it_is_answered_or_shown(usual):
     assert page.eval_on_selector_all(another, COVERED) == [False]
     assert "0.842" not in page.inner_text(".viz-learn-main")
     page.click(".viz-learn-question button:has-text('Next question')")
+    assert page.evaluate("document.activeElement.matches('.viz-learn-field > :first-child')")
     page.fill(".viz-learn-question input", "0.84")
     page.click(".viz-learn-check")
     assert not any(page.eval_on_selector_all(asked, COVERED))

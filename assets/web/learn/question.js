@@ -174,6 +174,7 @@ export class Question {
     this.at = (this.at + 1) % this.exercises.length;
     this.#draw();
     this.changed();
+    /** @type {HTMLElement | null} */ (this.field.querySelector("input, button"))?.focus(); // the pressed button is gone
   }
 }
 
