@@ -79,6 +79,8 @@ def test_a_link_holds_what_it_can_and_says_what_it_cannot(causal):
     page.wait_for_selector(".viz-masks[data-painted]", timeout=60_000)
     np.testing.assert_array_equal(painted(page), expected)
     send(page, "speckled.npy", speckled)
+    page.wait_for_selector("#viz-mask-verdict:visible")  # against what was painted
+    page.select_option("#viz-mask-preset", "file")
     page.wait_for_selector("text=This mask is too large for a link")
     np.testing.assert_array_equal(painted(page), speckled)
     assert "masks.mask" not in page.evaluate("location.search")

@@ -30,10 +30,25 @@ def test_a_file_that_is_upside_down_is_named_with_the_line_that_mends_it(masks):
     page.select_option("#viz-mask-preset", "causal")
     page.wait_for_function("document.querySelector('#viz-mask-mistake').value === 'inverted'")
     np.testing.assert_array_equal(painted_mask(page), np.tri(15, dtype=bool))
+    # What is painted by hand is meant, not the file, which stays what is passed and is named.
+    page.click("text='Paint' >> visible=true")
+    page.evaluate("vizMasks.painter.put(vizMasks.mask.with([[[0, 3], [0, 3]]], 1, false))")
+    unlike = (
+        "“the painted mask”: it allows 104 pairs that “the painted mask” forbids, and forbids 120"
+    )
+    page.wait_for_selector(f"{verdict}:has-text('{unlike}')")
+    assert page.input_value("#viz-mask-preset") == "custom"
+    assert page.input_value("#viz-mask-mistake") == "none"
+    assert "not the file" in page.inner_text(".viz-mask-warning")
+    assert page.is_visible("#viz-mask-file-drop")
+    page.select_option("#viz-mask-preset", "file")
+    page.wait_for_selector(f"{verdict}:has-text('{upside}')")
+    np.testing.assert_array_equal(painted_mask(page), ~np.tri(15, dtype=bool))
+    page.click("text='Check mine'")
     page.select_option("#viz-mask-preset", "window")
     page.wait_for_selector(f"{verdict}:has-text('Your file is not “Sliding window')")
     assert page.input_value("#viz-mask-mistake") == "none"
-    page.select_option("#viz-mask-preset", "custom")
+    page.select_option("#viz-mask-preset", "file")
     page.wait_for_selector(f"{verdict}:has-text('{upside}')")
     np.testing.assert_array_equal(painted_mask(page), ~np.tri(15, dtype=bool))
     page.select_option("#viz-mask-passed", "ignore")  # and the convention that it has
@@ -67,7 +82,7 @@ def test_what_a_run_found_is_not_said_of_a_mask_that_came_after_it(masks):
     page.wait_for_function("vizMasks.result.result && vizMasks.result.node.dataset.painted")
     before = page.inner_text(sentence)
     page.select_option("#viz-mask-preset", "window")
-    page.wait_for_selector(f"{sentence}:has-text('The mask has changed since this run')")
+    page.wait_for_selector(f"{sentence}:has-text('The pictures below are of the run before')")
     page.select_option("#viz-mask-preset", "causal")
     page.wait_for_function(
         "said => document.querySelector('#viz-mask-sentence').textContent === said", arg=before

@@ -9,28 +9,17 @@ import { leakTints, LOST, MaskPanels } from "../views/mask_panels.js";
 /** @type {Record<string, Record<"name" | "heading" | "panel" | "unit" | "gap" | "none", string>>} */
 const OBSERVED = {
   weights: {
-    name: "weight",
-    heading: "attention weights",
-    panel: "the weights it gave",
-    unit: "attention weight, share of the query’s total",
-    gap: "NaN",
-    none: "weight NaN",
+    ...{ name: "weight", heading: "attention weights", panel: "the weights it gave" },
+    ...{ unit: "attention weight, share of the query’s total", gap: "NaN", none: "weight NaN" },
   },
   gradients: {
-    name: "gradient",
-    heading: "gradients of the outputs with respect to the inputs",
-    panel: "which tokens outputs depend on",
-    unit: "gradient, share of the largest in its row",
-    gap: "not measured",
-    none: "gradient not measured",
+    ...{ heading: "gradients of the outputs with respect to the inputs", panel: "which tokens outputs depend on" },
+    ...{ name: "gradient", unit: "gradient, share of the largest in its row" },
+    ...{ gap: "not measured", none: "gradient not measured" },
   },
   nothing: {
-    name: "",
-    heading: "no weights",
-    panel: "nothing: the model raised an error",
-    unit: "",
-    gap: "nothing to see",
-    none: "nothing observed",
+    ...{ name: "", heading: "no weights", panel: "nothing: the model raised an error" },
+    ...{ unit: "", gap: "nothing to see", none: "nothing observed" },
   },
 };
 

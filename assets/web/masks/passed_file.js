@@ -5,10 +5,11 @@ import { Latest } from "../core/latest.js";
 import { uploaded } from "./requests.js";
 
 /** @import { Mask } from "./mask_bits.js" */
-/** @import { Origin } from "./presets.js" */
-/** @typedef {{ says: string, wrong: boolean, mistake: string }} Verdict what the file is; `mistake` does what it does */
+/** @import { Meant } from "./presets.js" */
+/** @typedef {Meant | null | Promise<Meant>} Asked */
+/** @typedef {{ says: string, wrong: boolean, mistake: string, unlike: boolean }} Verdict what the file is; `mistake` does what it does, or none */
 
-const NO_VERDICT = { says: "", wrong: false, mistake: "" };
+const NO_VERDICT = { says: "", wrong: false, mistake: "", unlike: false };
 
 export class PassedFile {
   /** @type {Run | null} */
@@ -18,10 +19,13 @@ export class PassedFile {
   most = 0; // bytes of a file
   /** @type {File | null} */
   file = null;
+  /** @type {Mask | null} */
+  mask = null; // that it holds
   field = el("input", { type: "file", id: "viz-mask-file", accept: ".npy,.csv", hidden: true });
   choose = button("Choose a file (.npy, .csv) …", () => this.field.click(), { id: "viz-mask-file-button" });
   name = el("bdi", { class: "viz-mask-file-name" });
   drop = button("×", () => this.#drop(), { "aria-label": "Remove the file", id: "viz-mask-file-drop" });
+  means = el("option", { value: "file", hidden: true }, "as the file says");
   loaded = el("span", { class: "viz-mask-group", hidden: true }, this.name, this.drop);
   /** @type {MasksOffered["conventions"]} */
   conventions = [];
@@ -38,9 +42,9 @@ export class PassedFile {
   });
 
   /** `meant` is what a person said is meant, `made` gets the file's mask where that is the file, `tell` what it is,
-   * and `loads` its name.
-   * @param {{ meant: () => Origin | null, made: (mask: Mask, run: Run) => unknown, tell: (verdict: Verdict) => unknown,
-   *   loads: (name: string) => unknown }} acts */
+   * and `dropped` that it is gone.
+   * @param {{ meant: () => Asked, made: (mask: Mask, run: Run) => unknown, tell: (verdict: Verdict) => unknown,
+   *   dropped: () => unknown }} acts */
   constructor(acts) {
     this.acts = acts;
     this.field.addEventListener("change", () => this.#chosen());
@@ -80,40 +84,42 @@ export class PassedFile {
     return this.file && this.#read(this.file, this.acts.meant());
   }
 
-  /** Hold the file against what is meant, as a preset makes it. @param {Origin} by */
+  /** Hold the file against what is meant; null = what it says. @param {Asked} by */
   compare(by) {
     return this.file && this.#read(this.file, by);
   }
 
-  /** @type {(file: File, meant: Origin | null) => Promise<unknown> | undefined} */
-  #read(file, meant) {
+  /** @type {(file: File, asks: Asked) => Promise<unknown> | undefined} */
+  #read(file, asks) {
     const { home, shown } = this;
     if (!home || !shown) return;
     this.file = file;
     this.name.textContent = file.name;
-    this.loaded.hidden = false;
+    this.loaded.hidden = this.means.hidden = false;
     this.choose.textContent = "Another file …";
-    const asked = { convention: this.convention.value, sample: Number(this.sample.value), meant };
+    const [convention, sample] = [this.convention.value, Number(this.sample.value)];
     return this.#asked.run(async (fresh) => {
+      const meant = await fresh(asks);
+      const asked = { convention, sample, meant };
       const read = async (/** @type {Run} */ run) => ({ run, ...(await uploaded(run, file, asked)) });
       const other = (/** @type {Error} */ fault) => (shown === home ? Promise.reject(fault) : read(home));
       const { run, mask, samples, ...verdict } = await fresh(read(shown).catch(other)); // of the text with its padding, or alone
       this.#say("");
-      this.acts.loads(file.name);
-      this.#batch(samples, asked.sample);
+      this.#batch(samples, sample);
+      this.mask = mask;
       if (!meant) this.acts.made(mask, run);
-      this.acts.tell(verdict);
+      this.acts.tell({ ...verdict, unlike: meant !== null && verdict.wrong && !verdict.mistake });
     });
   }
 
   #drop() {
     this.#asked.stop();
-    this.file = null;
-    this.loaded.hidden = true;
+    this.file = this.mask = null;
+    this.loaded.hidden = this.means.hidden = true;
     this.choose.textContent = "Choose a file (.npy, .csv) …";
     this.#batch(1, 0);
     this.#say("");
-    this.acts.loads("");
+    this.acts.dropped();
     this.acts.tell(NO_VERDICT);
   }
 

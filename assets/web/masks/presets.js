@@ -7,8 +7,9 @@ import { padded, preset } from "./requests.js";
 /** @import { Mask } from "./mask_bits.js" */
 /** @typedef {number | string} Size as it was typed where it is no number, for the server to say so */
 /** @typedef {{ name: string, sizes?: Record<string, Size>, lengths?: Size[] }} Origin a preset with its sizes */
+/** @typedef {Origin | { code: string }} Meant a painted mask by its code */
 
-const [CUSTOM, PAINTED] = ["custom", "painted"];
+const [CUSTOM, FILE] = ["custom", "file"];
 const PAUSE = 150; // ms without another size before the server is asked
 
 export class Presets {
@@ -21,15 +22,12 @@ export class Presets {
   choice = el("select", { id: "viz-mask-preset", onchange: () => this.#choose() });
   sizes = el("span", { class: "viz-mask-sizes" });
   lengths = el("input", {
-    type: "text",
-    class: "viz-typed",
-    id: "viz-mask-lengths",
-    placeholder: "5, 7, 3",
+    ...{ type: "text", class: "viz-typed", id: "viz-mask-lengths", placeholder: "5, 7, 3" },
     oninput: () => this.#make(PAUSE),
   });
   sentence = caption();
   fault = el("p", { class: "viz-alert", role: "alert", hidden: true });
-  custom = el("option", { value: CUSTOM, disabled: true }, PAINTED);
+  custom = el("option", { value: CUSTOM, disabled: true }, "painted");
   #asked = new Latest((sentence) => this.#say(sentence)); // on a fault the mask stays as it was
   #chosen = false; // by a person, in this run
 
@@ -40,12 +38,12 @@ export class Presets {
     this.asFile = asFile;
   }
 
-  /** @type {(run: Run, offered: MasksOffered) => void} */
-  show(run, { presets }) {
+  /** `file` stands for what a file says. @type {(run: Run, offered: MasksOffered, file: HTMLOptionElement) => void} */
+  show(run, { presets }, file) {
     Object.assign(this, { run, presets });
     this.#asked.stop();
     this.#chosen = false;
-    this.choice.replaceChildren(...options(presets.map(({ name, label }) => [name, label])), this.custom);
+    this.choice.replaceChildren(...options(presets.map(({ name, label }) => [name, label])), this.custom, file);
     this.#controls();
     this.#say("");
   }
@@ -60,21 +58,15 @@ export class Presets {
     return this.presets.some(({ pads }) => pads === "end");
   }
 
-  // A file is there by its name, or none.
-  loads(/** @type {string} */ name) {
-    this.custom.textContent = name ? "as the file says" : PAINTED;
-    this.custom.disabled = !name;
-  }
-
   // Ignore pending requests: another mask was set.
   leave() {
     this.#asked.stop();
   }
 
-  // Show the mask's origin: a preset with its sizes, or manual edits.
-  mark(/** @type {Origin | null} */ by) {
+  /** Show the mask's origin: a preset with its sizes, the file, or manual edits. @type {(by: Origin | null, file: boolean) => void} */
+  mark(by, file) {
     const other = by !== null && this.choice.value !== by.name; // the fields are those of another preset
-    this.choice.value = by?.name ?? CUSTOM;
+    this.choice.value = by?.name ?? (file ? FILE : CUSTOM);
     this.sizes.hidden = !by;
     if (other) this.#controls(by);
     else if (by && JSON.stringify(by) !== JSON.stringify(this.#origin())) this.#fill(by);
@@ -86,7 +78,7 @@ export class Presets {
   }
 
   #choose() {
-    this.#chosen = this.choice.value !== CUSTOM;
+    this.#chosen = this.choice.value !== FILE;
     if (!this.#chosen) return this.asFile();
     this.#controls();
     this.#make();
@@ -97,12 +89,8 @@ export class Presets {
     const { controls: sizes, lengths, sentence } = this.#preset();
     this.fields = sizes.map(({ name, minimum, ...size }) =>
       el("input", {
-        type: "number",
-        class: "viz-mask-number",
-        "data-size": name,
-        min: minimum,
-        max: this.run?.n,
-        step: 1,
+        ...{ type: "number", class: "viz-mask-number", "data-size": name },
+        ...{ min: minimum, max: this.run?.n, step: 1 },
         value: by?.sizes?.[name] ?? size.default,
         oninput: () => this.#make(PAUSE),
       }),

@@ -5,7 +5,7 @@ import { ask, json, numbers, text } from "../core/server.js";
 import { Mask } from "./mask_bits.js";
 
 /** @import { Verdict } from "./passed_file.js" */
-/** @import { Origin } from "./presets.js" */
+/** @import { Meant, Origin } from "./presets.js" */
 /** @typedef {{ allowed: number, lost: number, faint: number }} Counts pairs meant to attend; blocked all the same; passed, with hardly any weight */
 /** @typedef {Counts & { n: number, intended: Float32Array, passed: Float32Array, observed: Float32Array,
  *   leaking: Float32Array, blocked: Float32Array }} Maps of n × n cells, row by row */
@@ -31,7 +31,7 @@ export const padded = async (run, code) =>
   new Run(await json(url(run, `padded?${new URLSearchParams({ code })}`), { body: "" }));
 
 /** The mask of one sample of a file, how many samples it has, and what mask it is, beside the one that is meant.
- * @type {(run: Run, file: File, asked: { convention: string, sample: number, meant: Origin | null }) =>
+ * @type {(run: Run, file: File, asked: { convention: string, sample: number, meant: Meant | null }) =>
  *   Promise<{ mask: Mask, samples: number } & Verdict>} */
 export async function uploaded(run, file, { convention, sample, meant }) {
   const wanted = meant ? JSON.stringify(meant) : "";

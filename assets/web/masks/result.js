@@ -14,7 +14,8 @@ import { result, runWith } from "./requests.js";
 /** @import { Verdict } from "./passed_file.js" */
 
 const NO_MISTAKE = "none";
-const CHANGED = "The mask has changed since this run: run with it to see what it does.";
+const CHANGED = "The pictures below are of the run before: run with this mask to see what it does.";
+const UNLIKE = "No simulated bug passes what your file holds: the run passes what you mean, not the file.";
 const UNTRIED = "Run with this mask to see what it changes.";
 
 export class Result {
@@ -59,6 +60,7 @@ export class Result {
   head = el("div", {}, this.verdict, this.sentence, this.alone, this.bar, this.warning);
   node = section("viz-mask-box viz-mask-result-box", "Run with the mask", this.head, this.body);
   #ofFile = NO_MISTAKE; // the mistake that passing the file is
+  #unlike = false; // no mistake is
   #asked = new Latest((sentence) => this.#idle(sentence)); // on a fault the result before stays
 
   // `made` gets each run with a mask.
@@ -92,11 +94,12 @@ export class Result {
   }
 
   // What the file is that is passed; where a mistake of the code passes the same, that mistake is chosen.
-  judge(/** @type {Verdict} */ { says, wrong, mistake }) {
+  judge(/** @type {Verdict} */ { says, wrong, mistake, unlike }) {
     this.verdict.hidden = !says;
     this.verdict.textContent = says;
     this.verdict.classList.toggle("viz-mask-wrong", wrong);
     this.mistake.value = this.#ofFile = mistake || NO_MISTAKE;
+    this.#unlike = unlike;
     this.#warn();
   }
 
@@ -104,7 +107,7 @@ export class Result {
   #tell() {
     const { result } = this;
     if (!result) return;
-    const stale = !this.mask.equals(this.ranWith) || this.scope !== this.ranIn;
+    const stale = !this.mask.equals(this.ranWith) || this.scope !== this.ranIn || this.mistaken !== this.mistake.value;
     this.sentence.textContent = stale ? CHANGED : result.sentence;
     this.body.classList.toggle("viz-mask-before", stale);
     this.alone.hidden = stale || !result.alone;
@@ -144,8 +147,10 @@ export class Result {
   }
 
   /** A result that the server holds already. @type {(run: Run, mask: Mask) => Promise<void>} */
-  fetch(run, mask) {
-    return this.#take((signal) => result(run, signal), mask);
+  async fetch(run, mask) {
+    await this.#take((signal) => result(run, signal), mask);
+    this.mistake.value = this.mistaken;
+    this.#warn();
   }
 
   // The mistake that the shown result was made with.
@@ -212,12 +217,14 @@ export class Result {
 
   #warn() {
     const [chosen] = this.mistake.selectedOptions;
-    this.warning.hidden = !chosen || chosen.value === NO_MISTAKE;
-    const what =
-      this.mistake.value === this.#ofFile
-        ? "Passing your file is the same as if"
-        : "A mistake is planted: the mask is passed, and";
-    this.warning.textContent = `${what} ${chosen?.textContent}. Any weight on a pair that is meant to be forbidden is a leak.`;
+    const none = !chosen || chosen.value === NO_MISTAKE;
+    const file = this.mistake.value === this.#ofFile;
+    const what = file ? "Chosen for your file: passing it is as if" : "A mistake is planted: the mask is passed, and";
+    this.warning.hidden = none && !this.#unlike;
+    this.warning.textContent = none
+      ? UNLIKE
+      : `${what} ${chosen.textContent}. Any weight on a pair that is meant to be forbidden is a leak.`;
+    this.#tell();
   }
 }
 

@@ -76,17 +76,14 @@ class MasksTab extends TabShell {
     (mask) => (this.runs.get(mask) ?? this.plain)?.tokens ?? [],
   );
   presets = new Presets(
-    (mask, by, run) => {
-      this.#made(mask, by, run);
-      this.passed.compare(by);
-    },
-    () => this.passed.read(),
+    (mask, by, run) => this.#made(mask, by, run),
+    () => this.passed.compare(null),
   );
   passed = new PassedFile({
-    meant: () => this.presets.meant,
+    meant: () => (this.#origin() ? this.presets.meant : this.#ofFile ? null : this.#painted()),
     made: (mask, run) => this.#made(mask, null, run),
     tell: (verdict) => this.result.judge(verdict),
-    loads: (name) => this.presets.loads(name),
+    dropped: () => this.ready && this.#mark(),
   });
   scope = new ScopeFields(() => this.#changed(this.mask));
   paint = el(
@@ -99,6 +96,7 @@ class MasksTab extends TabShell {
     this.#noteRan();
   });
   code = new Code();
+  #painted = async () => ({ code: await codeOf(this.mask, null) });
   #asked = new Latest((sentence) => {
     this.family.clear(); // so that it is tried again when it is seen again
     this.fail(sentence);
@@ -165,7 +163,7 @@ class MasksTab extends TabShell {
     this.body.hidden = !this.run;
     this.code.offer(offer);
     this.result.enter(plain, home, offer);
-    this.presets.show(home, offer);
+    this.presets.show(home, offer, this.passed.means);
     this.passed.show(home, offer);
     this.passed.shown = plain;
     this.scope.start(plain, await fresh(scopeIn(plain, offer.scope)));
@@ -242,8 +240,19 @@ class MasksTab extends TabShell {
   #made(mask, by, run) {
     this.runs.set(mask, run);
     if (by) this.origins.set(mask, by);
-    if (mask.equals(this.mask)) this.presets.mark(this.#origin());
+    if (mask.equals(this.mask)) this.#mark();
     else this.painter.put(mask);
+  }
+
+  // Name what is meant, and hold the file against it, unless it is what the file holds.
+  #mark() {
+    const [by, file] = [this.#origin(), this.#ofFile];
+    this.presets.mark(by, file);
+    if (by || !file) this.passed.compare(by ?? this.#painted());
+  }
+
+  get #ofFile() {
+    return this.passed.mask?.equals(this.mask) ?? false;
   }
 
   #origin() {
@@ -258,7 +267,7 @@ class MasksTab extends TabShell {
     this.#linkFault = "";
     const by = this.#origin();
     const { scope, wrong } = this.scope;
-    this.presets.mark(by);
+    this.#mark();
     if (wrong) this.code.refuse(wrong);
     else this.code.show({ run: this.plain, mask, scope, by });
     this.result.follow(mask, scope.code, wrong);

@@ -22,7 +22,7 @@ from viz_encoder.inputs.text import TextReader
 from viz_encoder.trace import Trace
 from viz_encoder.trace.mask_scope import MaskScope
 from viz_encoder.ui.state.padding import side_of
-from viz_encoder.ui.state.painted_mask import Mistake
+from viz_encoder.ui.state.painted_mask import Mistake, mask_from_code
 from viz_encoder.ui.state.readable import printable
 from viz_encoder.ui.state.store import Entry
 from viz_encoder.whole_file import shortened
@@ -126,7 +126,9 @@ def made_by(given: object, n_tokens: int) -> PairMask:
 
 
 def meant_by(given: object, n_tokens: int) -> tuple[str, PairMask]:
-    """The label of such a mask with its sizes, and the mask."""
+    """The label of such a mask with its sizes, and the mask; that of {"code": …} is painted."""
+    if isinstance(given, Mapping) and isinstance(given.get("code"), str):
+        return "the painted mask", mask_from_code(given["code"], require_size(n_tokens))
     mask = made_by(given, n_tokens)
     assert isinstance(given, Mapping)  # made_by says so otherwise
     made, lengths = _named(given), given.get("lengths")
