@@ -171,8 +171,7 @@ function leakTint(value, scale) {
 }
 
 const LOST_TINT = { light: rgb("#ecdcfb"), dark: rgb("#46295c") };
-/** The style of a square that shows a lost cell. */
-export const LOST = "border: 2px dashed var(--viz-lost); background: #a855f733";
+export const LOST = "border: 2px dashed var(--viz-lost); background: #a855f733"; // the style of its square
 
 /** The style of a square that shows all tints of leaking cells. */
 export const leakTints = () => {
