@@ -60,6 +60,11 @@ function foldForm() {
   const open = () => form?.removeAttribute("data-ran");
   current.on((run) => form?.toggleAttribute("data-ran", Boolean(run)));
   for (const event of ["pointerdown", "input", "focusin"]) form?.addEventListener(event, open);
+  form?.addEventListener("keydown", ({ key, target }) => {
+    const folds = /** @type {NodeListOf<HTMLElement>} */ (form.querySelectorAll(".label-wrap.open"));
+    const listed = target instanceof Element && target.matches("input[aria-expanded=true]"); // whose list Escape closes
+    if (key === "Escape" && !listed) for (const fold of folds) [fold.focus(), fold.click()];
+  });
   built(() => document.querySelector(".viz-to-form")).then((line) => {
     current.on((run) => run && line.replaceChildren(`✎ ${run.link.a ?? "Change the input"}`));
     line.addEventListener("click", () => {

@@ -87,7 +87,13 @@ export class Against {
     if (value === SAVED) return "";
     if (!value.startsWith(RUN)) return value;
     const { run } = this.reference;
-    return this.#run && run && !unshared(this.#run, run) ? RUN + run.key : "";
+    return run && !this.barred ? RUN + run.key : "";
+  }
+
+  // Why this run's answer is not told against the chosen one; "" where it is.
+  get barred() {
+    const { run } = this.reference;
+    return this.#run && run && this.select.value.startsWith(RUN) ? unshared(this.#run, run) : "";
   }
 
   /** A text to patch heads from: what is asked against, or else the one with the counterpart; "" of none. */

@@ -194,6 +194,7 @@ export class Explained extends Emitter {
 
   #answer(/** @type {Found | null} */ found) {
     [this.found, this.effect] = [found, null];
+    this.switch.mark();
     this.said.classList.remove("viz-stale");
     this.picture.hidden = this.heads.section.hidden = false;
     if (found && this.selection.measure === "contribution") {
@@ -209,7 +210,9 @@ export class Explained extends Emitter {
   // The answer, whose heads are ways to them; below another one of this text, what was clicked stays in place.
   #say(/** @type {[text: string, strong: boolean][]} */ parts, more = "") {
     this.#headline = parts.map(([text]) => text).join("");
-    const small = more ? [el("small", { class: "viz-caption" }, more)] : [];
+    const { barred } = this.question.against;
+    const small = more && !barred ? [el("small", { class: "viz-caption" }, more)] : [];
+    if (barred) parts = [[`${barred} Below is this run alone.`, false]];
     const said = [...marked(parts, (name) => this.#toHead(name)), ...small];
     const same = this.#answered?.plainKey === this.run?.plainKey;
     if (same && this.#answered !== this.run) steadily(() => this.said.replaceChildren(...said), this.measures);
@@ -302,6 +305,7 @@ export class Explained extends Emitter {
     this.said.classList.remove("viz-stale");
     this.#behind(false);
     this.maps.ask(this.run, ""); // the map is of weights then
+    this.switch.mark(DEFAULTS.measure);
     this.picture.hidden = this.heads.section.hidden = true;
     this.how.replaceChildren();
     this.said.replaceChildren(el("span", { class: "viz-caption" }, sentence));

@@ -76,8 +76,8 @@ export class MeasureSwitch {
       return made;
     });
     this.node.append(...all);
-    const mark = () => {
-      for (const each of all) each.setAttribute("aria-pressed", String(each.dataset.measure === selection.measure));
+    const mark = (shown = selection.measure) => {
+      for (const each of all) each.setAttribute("aria-pressed", String(each.dataset.measure === shown));
     };
     selection.on((changed) => changed.has("measure") && mark());
     /** Why a measure is not offered, by its name; "" where it is; `elsewhere` is said already.

@@ -7,7 +7,7 @@ import { Latest } from "../core/latest.js";
 import { Run } from "../core/run.js";
 import { json } from "../core/server.js";
 import { comparable } from "./head_statistics.js";
-import { compare, earlierOf, notedReference, noteReference, offered, unshared } from "./reference_words.js";
+import { compare, earlierOf, notedReference, noteReference, offered } from "./reference_words.js";
 
 /** @import { Earlier } from "./reference_words.js" */
 /** @import { HeadStatistics, PairLinksView, Selection } from "./types.d.ts" */
@@ -64,7 +64,9 @@ export class Reference {
   /** The runs to choose from, the latest first. @type {(shown: Run) => [key: string, name: string][]} */
   offered(shown) {
     const others = [...this.#runs.values()].filter(({ key }) => key !== shown.key).toReversed();
-    return others.map((one) => [one.key, one.key === shown.changed?.plain ? WITHOUT : offered(one, shown.model)]);
+    const ids = others.map(({ key, link, made }) => (made ? key : JSON.stringify(link))); // one made again is one line
+    const once = others.filter(({ key }, at) => key === this.key || ids.indexOf(ids[at]) === at);
+    return once.map((one) => [one.key, one.key === shown.changed?.plain ? WITHOUT : offered(one, shown)]);
   }
 
   /** A run that was made here before, which is made again where it has expired; without a key none. */
@@ -176,11 +178,10 @@ export class Reference {
     this.said.hidden = !told;
   }
 
-  // What differs, and why no answer is told against it.
+  // What differs.
   #said(/** @type {Run} */ shown, /** @type {Run} */ run) {
     const { maps, why } = this.measures.comparable;
-    const compared = maps ? compare(shown, run, this.pair.alignment(shown, run)) : why;
-    return [compared, unshared(shown, run)].filter(Boolean).join(" ");
+    return maps ? compare(shown, run, this.pair.alignment(shown, run)) : why;
   }
 }
 

@@ -61,17 +61,21 @@ export const earlierOf = (run) => {
   return { key: run.key, link: run.link, model: run.model, input: inputNamed(run), made };
 };
 
-/** A run to choose, and what was done to it; its model where that is not of the shown one.
- * @type {(run: Earlier, model: string) => string} */
-export const offered = ({ model, input, made }, shown) =>
-  `${model === shown ? "" : `${model}, `}${input}${made ? ` (${made})` : ""}`;
+/** A run to choose by the part of its text that the shown one has not, and what was done to it; its model where that is
+ * not of the shown one. @type {(run: Earlier, shown: Run) => string} */
+export const offered = ({ link, model, input, made }, shown) => {
+  const name = link.a ? quoted(shortened(textOf(link), textOf(shown.link))) : input;
+  return `${model === shown.model ? "" : `${model}, `}${name}${made ? ` (${made})` : ""}`;
+};
+
+const textOf = (/** @type {Record<string, string>} */ { a = "", b }) => (b ? `${a} / ${b}` : a);
 
 /** Why no answer is told against another run, whose maps may be compared; "" where it is.
  * @type {(run: Run, other: Run) => string} */
 export function unshared(run, other) {
   if (run.unsplit) return "";
   if (run.model !== other.model)
-    return `The answer is not told against it: no share is of two models, and it ran in ${other.model}.`;
+    return `This answer of ${run.model} cannot be split against a run of ${other.model}: run one of the two texts in the model of the other.`;
   return other.unsplit && `The answer is not told against it: ${other.unsplit}`;
 }
 
@@ -103,6 +107,11 @@ export function inputNamed(run) {
   return [text, ...(run.link.b ? [run.link.b] : [])].map((each) => quoted(shortened(each))).join(" and ");
 }
 
-// Texts that are compared often differ in their last words.
-export const shortened = (/** @type {string} */ text) =>
-  text.length > FIRST_WORDS + LAST_WORDS ? `${text.slice(0, FIRST_WORDS)}…${text.slice(-LAST_WORDS)}` : text;
+// Texts that are compared often differ in their last words; where another one is known, from shortly before they differ.
+export function shortened(/** @type {string} */ text, other = "") {
+  const most = FIRST_WORDS + LAST_WORDS;
+  if (text.length <= most) return text;
+  const apart = other ? [...text].findIndex((letter, at) => letter !== other[at]) : 0;
+  if (apart <= FIRST_WORDS) return `${text.slice(0, FIRST_WORDS)}…${text.slice(-LAST_WORDS)}`;
+  return `…${text.slice(text.lastIndexOf(" ", apart - FIRST_WORDS) + 1).slice(0, most)}`;
+}
