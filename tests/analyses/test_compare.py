@@ -49,7 +49,7 @@ def test_wide_for_tired_is_seen_in_head_3_1(runs):
     assert cell.was[3, 1] == pytest.approx(0.640, abs=5e-4)
     assert cell.now[3, 1] == pytest.approx(0.266, abs=5e-4)
     assert cell.change[3, 1] == cell.now[3, 1] - cell.was[3, 1]
-    for ranked in (found.heads(it), found.heads(it, animal)):
+    for ranked in (found.heads("it"), found.heads("it", "animal")):
         assert (ranked[0].layer, ranked[0].head) == (3, 1) and len(ranked) == 72
     street = runs["wide"].tokens.index("street")
     assert found.cell(it, street).was[3, 1] == pytest.approx(0.052, abs=5e-4)

@@ -66,6 +66,8 @@ def test_blocks_of_rows_of_a_padded_run_count_as_one(minilm, monkeypatch):
     intent[:, 1] = False  # which padding looks at, too
     found = mask_leaks(trace, intent)
     assert (found.extra == int((~intent & trace.valid)[:real].sum())).all()
+    assert not found.missing.any()
+    assert (np.isnan(mask_effect(trace, trace).moved) == ~trace.valid.numpy()).all()
     for layer in range(trace.n_layers):
         for head, weights in enumerate(trace.attention(layer).double().numpy()):
             forbidden = np.where(intent, 0, weights)[:real]

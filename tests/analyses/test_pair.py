@@ -34,8 +34,8 @@ def test_weights_means_and_ratios_are_those_of_whole_maps(traces, which, block_b
 
 def test_the_sentence_that_everybody_knows(traces):
     """Two heads give the same weight; only one of them means this link."""
-    found = pair(traces[0], IT, ANIMAL)
-    assert traces[0].tokens[IT] == "it" and traces[0].tokens[ANIMAL] == "animal"
+    found = pair(traces[0], "it", "animal")
+    assert (found.query, found.key) == (IT, ANIMAL)
     assert set(found.ranked(2)) == {(5, 11), (3, 1)}
     assert found.weights[5, 11] == pytest.approx(0.647, abs=5e-4)
     assert found.weights[3, 1] == pytest.approx(0.640, abs=5e-4)

@@ -13,6 +13,7 @@ from tests.attribution.plain import Carried
 from tests.refusals import refused
 from viz_encoder.bundled import asset
 from viz_encoder.errors import InputError, SelectionError
+from viz_encoder.export.explained import kept
 
 TEXT = "The animal didn't cross the street because it was too tired"
 TWIN = TEXT.replace("tired", "wide")
@@ -124,6 +125,7 @@ def test_the_score_is_what_was_asked(minilm, grammar):
     assert close(vz.attribute(minilm, TEXT, token="it").score, one[at].norm())
     apart = vz.attribute(minilm, TEXT, token="it", against=TWIN)
     assert close(apart.score, (one[at] - two[at]).norm())
+    assert kept(apart)["apart"] == "distance" and kept(apart)["names"] == list(apart.names)
     other = torch.nn.functional.normalize(
         vz.pool(two[None], torch.ones(1, len(two), dtype=torch.bool), "declared", encoder=minilm)
     )
@@ -140,6 +142,7 @@ def test_against_a_twin_the_word_that_decides_comes_first(grammar):
     link = found.strongest(1)[0]
     assert (found.names[link.query], found.names[link.key]) == ("[MASK]", "keys/key")
     assert "“keys/key”" in found.sentence and "head 3.0" in found.sentence
+    assert kept(found)["apart"] == "difference" and found.words.endswith("minus in the other,")
     less = vz.attribute(grammar, KEYS, label="is", against=KEY)
     assert f" is −{-less.score:.2f}: −" in less.sentence
 

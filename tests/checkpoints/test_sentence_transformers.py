@@ -243,6 +243,7 @@ def test_where_a_prompt_makes_a_difference_it_must_be_said(tmp_path):
         with pytest.raises(SelectionError, match=r"n_prompt=trace\.sample\.n_prompt"):
             vz.pool(trace.output, trace.valid, "declared", encoder=encoder)
         assert vz.pool(trace.output, trace.valid, "declared", encoder=encoder, n_prompt=0).any()
+        assert vz.attribute(encoder, trace, of="pooled").score > 0
     with pytest.raises(SelectionError, match=r"no prompt named 'odd'; choose one of .*query"):
         encoder.read("the bank", prompt="odd")
 

@@ -146,13 +146,16 @@ def test_a_code_is_what_it_was_read_from(plain):
 
 
 def test_a_change_says_what_was_done(plain):
-    said = [change.words(plain.tokens) for change in changes_of(CODES, plain.sample, 4, 4)]
+    made = changes_of(CODES, plain.sample, 4, 4)
+    said = [change.words(plain.tokens) for change in made]
     link = "“[MASK]” → “keys” cut in"
     assert said == [
         *("head 3.0 removed", f"{link} 3.0", f"{link} layer 3", f"{link} all heads"),
         *("“keys” hidden from all", "“keys” masked"),
         *("“cabinet” deleted", "“to” replaced with “near”"),
     ]
+    orders = ["remove head 3.0", "cut “[MASK]” → “keys” in layer 3", "replace “to” with “near”"]
+    assert [made[at].command(plain.tokens) for at in (0, 2, -1)] == orders
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,9 @@ def test_each_kind_of_file(run, trace, tmp_path, capsys):
     assert np.float32(rows[3][4]) == wanted[2, 0]
     code = facts_of((tmp_path / "a.html").read_bytes())["snippet"]
     assert "run.safetensors" in code and "layer=3, head=5" in code
+    assert run("a.html", "--query", "loan", "--model", trace.origin.model) == 0
+    told = facts_of((tmp_path / "a.html").read_bytes())["explained"]
+    assert told["words"] == "the length of the final state of “loan”"
 
 
 @pytest.mark.parametrize(("head", "meant"), [("mean", "mean"), ("1,7", [1, 7]), ("4", 4)])
@@ -74,6 +77,7 @@ def test_the_scale_of_the_page(run, tmp_path):
         ("a.csv", ["--query", "cat"], "no query 'cat'; the tokens are [CLS]"),
         ("a.tiff", [], "choose one of .html, .csv"),
         ("none/a.csv", [], "cannot be written: No such file"),
+        ("a.html", ["--model", "grammar"], "give the model that ran"),
     ],
 )
 def test_faults_are_plain_and_leave_no_file(run, tmp_path, capsys, name, options, says):

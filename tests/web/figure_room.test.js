@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { laidOut } from "../../assets/web/views/figure_layout.js";
+import { roomOf } from "../../assets/web/views/figure_room.js";
 
 const LETTER = 6.4;
 const DEPTH = "After n blocks (0 = embeddings)";
@@ -60,7 +61,13 @@ test("at any width, no title is longer than what it stands along, and plots one 
         assert.ok(longest(each) <= (name.startsWith("x") ? width : layout.height) * (to - from), each.title.text);
       }
     }
-    if (width === 336) assert.ok(laidOut(NAMED, width).layout.margin.b > laidOut(PLANE, width).layout.margin.b + 20);
+    const unnamed = { ...NAMED.layout.xaxis, showticklabels: false };
+    const [named, bare] = [NAMED.layout.xaxis, unnamed].map((xaxis) => ({
+      ...NAMED,
+      layout: { ...NAMED.layout, xaxis },
+    }));
+    assert.ok(roomOf(named, width).below > roomOf(bare, width).below + 20, "names below a plot, where they are drawn");
+    assert.ok(width > 1000 || roomOf(EFFECTS, width).lying, "beside a low plot, a scale has no room");
     const { layout } = laidOut(STACKED, width, full);
     assert.deepEqual([layout.xaxis, layout.xaxis2].map(({ title }) => title.text), ["", DEPTH]); // biome-ignore format: a row
     const [[low, top], [bottom, high]] = [layout.yaxis, layout.yaxis2].map(({ domain }) => domain);
@@ -69,4 +76,9 @@ test("at any width, no title is longer than what it stands along, and plots one 
     assert.ok((low - high) * plot < 60, "and no more than they need");
     assert.ok(high * plot > 90 && (top - low) / high > 1.49);
   }
+  const tall = (n) => roomOf({ ...STACKED, data: Array(n).fill(STACKED.data[0]) }, 336).height;
+  assert.deepEqual(
+    [4, 6, 7].map((n) => tall(n) - tall(3)),
+    [19, 19, 38],
+  ); // three entries a line
 });

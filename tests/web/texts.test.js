@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { filled } from "../../assets/web/learn/sentences.js";
+import { filled, woven } from "../../assets/web/learn/sentences.js";
 import { DE } from "../../assets/web/learn/texts_de.js";
 import { EN } from "../../assets/web/learn/texts_en.js";
 
@@ -33,7 +33,8 @@ test("sentences are made of the same parts in all languages, and of all that the
   }
 });
 
-test("a choice is made by what is given", () => {
+test("a choice is made by what is given, and nodes stand in the order of their marks", () => {
   const said = (/** @type {string | number} */ n) => filled("{n|=none|1=one|{n} of {all}}", { n, all: "{n}" });
   assert.deepEqual([said(""), said(1), said(11)], ["none", "one", "11 of {n}"]);
+  assert.deepEqual(woven("\u0000 sees \u0000.", "a", "b"), ["", "a", " sees ", "b", "."]);
 });
