@@ -29,7 +29,9 @@ def test_an_earlier_run_is_asked_against_and_its_maps_are_compared(visit, minilm
     assert page.evaluate("vizTab.measures.reference") is None
     assert not page.get_by_role("button", name="Show the change", exact=True).is_visible()
     named = page.locator(f"{AGAINST} optgroup option")
-    assert named.all_inner_texts() == ["“…street because it was too tired”"]  # from where they differ
+    assert named.all_inner_texts() == [
+        "“…street because it was too tired”"
+    ]  # from where they differ
     page.evaluate(CLICKS)
     compare_with(page, before)
     page.wait_for_selector(".viz-how[data-painted*='against=run']")

@@ -257,7 +257,9 @@ def test_a_text_against_itself_says_that_nothing_differs_beside_its_weights(expl
     page.fill("#viz-explain-rival", SENTENCES[0])
     page.press("#viz-explain-rival", "Enter")
     page.wait_for_selector(".viz-answer:has-text('nothing made them differ')")
-    assert page.inner_text(".viz-measure[aria-pressed=true] b") == "Attention"  # which the map shows
+    assert (
+        page.inner_text(".viz-measure[aria-pressed=true] b") == "Attention"
+    )  # which the map shows
     page.wait_for_selector(".viz-map h3:text-matches('^Layer ')")
     assert page.inner_text(".viz-legend-title").startswith("Attention weight")
 
