@@ -18,7 +18,7 @@ from viz_encoder.audit.mask_input.conventions import Convention, from_bool
 from viz_encoder.audit.mask_input.mask_code import mask_code
 from viz_encoder.audit.mask_input.presets import PRESETS
 from viz_encoder.trace.mask_scope import MaskScope
-from viz_encoder.ui.state.painted_mask import Mistake
+from viz_encoder.ui.state.painted_mask import Mistake, bits_code
 
 TEXT = SENTENCES[0]
 RAN = "[aria-label='Run with the mask'][data-painted]"
@@ -105,13 +105,16 @@ def test_the_painted_mask_is_the_one_that_runs(site, key, minilm, plain):
         ("ignored", np.ones_like),
         ("inverted", np.logical_not),
         ("transposed", np.transpose),
+        ("other", lambda mask: np.roll(mask, 1, axis=1)),
     ],
 )
 def test_a_planted_mistake_leaks_what_numpy_says(site, key, minilm, plain, mistake, ran):
     n = plain.n_tokens
     mask = speckled(n)
-    found = post(site, key, f"run?mistake={mistake}", bits(mask)).json()
     wrong = ran(mask).copy()
+    asked = bits_code(torch.from_numpy(wrong)) if mistake == "other" else mistake
+    found = post(site, key, f"run?mistake={asked}", bits(mask)).json()
+    assert found["mistake"] == asked
     trace = vz.capture(minilm, TEXT, mask=torch.from_numpy(wrong))
     forbidden = np.where(mask, 0, trace.attention(4).double().numpy())
     np.testing.assert_allclose(found["leak"][4], forbidden.max(axis=(1, 2)), atol=1e-6)
@@ -225,6 +228,8 @@ def test_a_sample_of_a_batch_is_read_by_its_convention(site, key, plain, convent
         ("run", b"abc", "The mask has 3 bytes"),
         ("run", b"x" * 4000, "at most 29"),
         ("run?mistake=odd", bytes(29), "no mistake"),
+        ("run?mistake=other", bytes(29), "give its bits"),
+        ("run?mistake=z.1", bytes(29), "cannot be read"),
         ("snippet?kind=odd", bytes(29), "no mask code"),
         ("preset", b"{", "not JSON"),
         ("preset", b"[]", "Name a preset"),

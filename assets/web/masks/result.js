@@ -15,7 +15,8 @@ import { result, runWith } from "./requests.js";
 
 const NO_MISTAKE = "none";
 const CHANGED = "The pictures below are of the run before: run with this mask to see what it does.";
-const UNLIKE = "No simulated bug passes what your file holds: the run passes what you mean, not the file.";
+const UNLIKE = "Your file's mask is too large for a link, so the run passes what you mean, not the file.";
+const BITS = "z."; // begins what is passed in place of the mask
 const UNTRIED = "Run with this mask to see what it changes.";
 
 export class Result {
@@ -47,6 +48,7 @@ export class Result {
   everywhere = button("Show this run in all tabs", () => current.enter(this.run), { id: "viz-mask-everywhere" });
   back = button("Back to the run without a mask", () => current.enter(this.home), { id: "viz-mask-back" });
   shown = el("span", { class: "viz-caption", role: "status" });
+  other = el("option", { hidden: true }, "none: the mask of a file is passed");
   mistake = el("select", { id: "viz-mask-mistake", onchange: () => this.#warn() });
   start = button("Run with this mask", () => this.#run(), { id: "viz-mask-run", class: "viz-small viz-mask-run" });
   cancel = button("Stop waiting", () => this.#cancel());
@@ -74,6 +76,7 @@ export class Result {
     if (!this.mistake.length)
       this.mistake.append(
         ...options(mistakes.map(({ name, words }) => [name, name === NO_MISTAKE ? "none" : `the code ${words}`])),
+        this.other,
       );
     this.#asked.stop();
     Object.assign(this, { plain, home, missing, result: null, run: null, led: null, leads: false });
@@ -98,7 +101,8 @@ export class Result {
     this.verdict.hidden = !says;
     this.verdict.textContent = says;
     this.verdict.classList.toggle("viz-mask-wrong", wrong);
-    this.mistake.value = this.#ofFile = mistake || NO_MISTAKE;
+    this.#ofFile = mistake || NO_MISTAKE;
+    this.#choose(this.#ofFile);
     this.#unlike = unlike;
     this.#warn();
   }
@@ -149,7 +153,7 @@ export class Result {
   /** A result that the server holds already. @type {(run: Run, mask: Mask) => Promise<void>} */
   async fetch(run, mask) {
     await this.#take((signal) => result(run, signal), mask);
-    this.mistake.value = this.mistaken;
+    this.#choose(this.mistaken);
     this.#warn();
   }
 
@@ -160,7 +164,7 @@ export class Result {
 
   /** Run with the mask that is there, and with a planted mistake where one is named. @type {(mistake: string) => Promise<void>} */
   async begin(mistake) {
-    if (mistake) this.mistake.value = mistake;
+    if (mistake) this.#choose(mistake);
     this.#warn();
     await this.#run();
   }
@@ -215,15 +219,23 @@ export class Result {
     this.#warn();
   }
 
+  #choose(/** @type {string} */ mistake) {
+    const bits = mistake.startsWith(BITS);
+    if (bits) this.other.value = mistake;
+    this.other.hidden = !bits;
+    this.mistake.value = mistake;
+  }
+
   #warn() {
     const [chosen] = this.mistake.selectedOptions;
     const none = !chosen || chosen.value === NO_MISTAKE;
     const file = this.mistake.value === this.#ofFile;
+    const other = chosen === this.other;
     const what = file ? "Chosen for your file: passing it is as if" : "A mistake is planted: the mask is passed, and";
     this.warning.hidden = none && !this.#unlike;
     this.warning.textContent = none
       ? UNLIKE
-      : `${what} ${chosen.textContent}. Any weight on a pair that is meant to be forbidden is a leak.`;
+      : `${other ? "The file's mask is passed in place of what you mean" : `${what} ${chosen.textContent}`}. Any weight on a pair that is meant to be forbidden is a leak.`;
     this.#tell();
   }
 }

@@ -30,6 +30,7 @@ class Mistake(StrEnum):
     IGNORED = "ignored"
     INVERTED = "inverted"
     TRANSPOSED = "transposed"
+    OTHER = "other"
 
     @property
     def words(self) -> str:
@@ -47,6 +48,7 @@ _WORDS = {
     Mistake.IGNORED: "ignores it",
     Mistake.INVERTED: "inverts it (reads True as ignore)",
     Mistake.TRANSPOSED: "transposes it (reads queries as keys)",
+    Mistake.OTHER: "passes another mask in its place",
 }
 
 
@@ -58,13 +60,20 @@ class Masked:
     mistake: Mistake
     scope: MaskScope  # the layers and heads that it was meant for
     preset: str = ""  # name of the preset that makes it, if one does
+    other: Bool[Tensor, "query key"] | None = None  # passed in its place, by Mistake.OTHER
 
     @property
     def passed(self) -> CustomMask | None:
         """What the mistaken code passes to the model; None where it passes none."""
         meant = self.intent
-        made = {Mistake.NONE: meant, Mistake.INVERTED: ~meant, Mistake.TRANSPOSED: meant.T}
-        return self.scope.mask(made[self.mistake]) if self.mistake in made else None
+        made = {
+            Mistake.NONE: meant,
+            Mistake.INVERTED: ~meant,
+            Mistake.TRANSPOSED: meant.T,
+            Mistake.OTHER: self.other,
+        }
+        passed = made.get(self.mistake)
+        return None if passed is None else self.scope.mask(passed)
 
     @property
     def words(self) -> str:
@@ -84,13 +93,21 @@ class PaintedMask:
     """A mask as a recipe and a link hold it.
 
     code: a preset's name, or the mask's bits, packed; see mask_link.
-    mistake: planted in what the model is passed.
+    mistake: planted in what the model is passed: its name, or the bits of what is passed instead.
     scope: the code of the layers and heads it applies to; "" for all.
     """
 
     code: str
-    mistake: Mistake = Mistake.NONE
+    mistake: str = Mistake.NONE
     scope: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse a mistake that there is not."""
+        if not self.mistake.startswith(BITS) and Mistake(self.mistake) is Mistake.OTHER:
+            raise SelectionError(
+                f"“{self.mistake}” does not say which mask is passed; give its bits, as links of "
+                f"the page hold them: “{BITS}” and letters."
+            )
 
     @classmethod
     def from_link(cls, query: Mapping[str, str]) -> "PaintedMask | None":
@@ -98,15 +115,16 @@ class PaintedMask:
         code = query.get("ran")
         if code == TOO_LARGE:
             raise SelectionError("The mask of this run was too large for its link")
-        mistake = Mistake(query.get("mistake", Mistake.NONE))
+        mistake = query.get("mistake", Mistake.NONE)
         return cls(code, mistake, query.get("scope", "")) if code else None
 
     def to_link(self) -> dict[str, str]:
         """Its parts of a link."""
-        mistake = "" if self.mistake is Mistake.NONE else str(self.mistake)
+        if max(len(self.code), len(self.mistake)) > MOST_CHARACTERS:
+            return {"ran": TOO_LARGE}
+        mistake = "" if self.mistake == Mistake.NONE else str(self.mistake)
         more = {"mistake": mistake, "scope": self.scope}
-        ran = self.code if len(self.code) <= MOST_CHARACTERS else TOO_LARGE
-        return {"ran": ran, **{name: part for name, part in more.items() if part}}
+        return {"ran": self.code, **{name: part for name, part in more.items() if part}}
 
     def over(self, n_tokens: int, n_layers: int, n_heads: int) -> Masked:
         """The mask over the tokens of a run.
@@ -117,7 +135,11 @@ class PaintedMask:
         """
         scope = MaskScope.parsed(self.scope, n_layers, n_heads)
         preset = self.code if self.code in PRESETS else ""
-        return Masked(mask_from_code(self.code, n_tokens), self.mistake, scope, preset)
+        intent = mask_from_code(self.code, n_tokens)
+        if not self.mistake.startswith(BITS):
+            return Masked(intent, Mistake(self.mistake), scope, preset)
+        other = mask_from_code(self.mistake, n_tokens)
+        return Masked(intent, Mistake.OTHER, scope, preset, other)
 
 
 MOST_CHARACTERS = 3000
@@ -133,6 +155,11 @@ def mask_code(mask: Bool[Tensor, "query key"]) -> str:
     for name, preset in PRESETS.items():
         if torch.equal(preset.mask(len(mask)), mask):
             return name
+    return bits_code(mask)
+
+
+def bits_code(mask: Bool[Tensor, "query key"]) -> str:
+    """The bits of a mask as text."""
     packed = zlib.compress(np.packbits(mask.cpu().numpy()).tobytes(), 9)
     return BITS + base64.urlsafe_b64encode(packed).decode().rstrip("=")
 

@@ -35,14 +35,14 @@ def masked_of(entry: Entry) -> Masked:
 
 
 def run_masked(
-    runner: Runner, key: str, intent: Bool[Tensor, "query key"], mistake: Mistake, scope: str = ""
+    runner: Runner, key: str, intent: Bool[Tensor, "query key"], mistake: str, scope: str = ""
 ) -> str:
     """Run the input of a run with a mask, or with the mistake; returns the new run's key.
 
     `scope` names layers and heads, such as "3-5:1,4"; all others run without the mask.
 
     Raises:
-        SelectionError: no such run, layer or head, or its model is not here.
+        SelectionError: no such run, layer, head or mistake, or its model is not here.
         InputError: the mask is not of the run's size.
     """
     trace = runner.store.get(key).trace
@@ -68,7 +68,7 @@ def result_of(runner: Runner, key: str) -> dict[str, Any]:
     return {
         "run": runner.again(key),
         "plain": plain_key,
-        "mistake": str(masked.mistake),
+        "mistake": entry.recipe.mask.mistake if entry.recipe.mask else Mistake.NONE,
         "scope": scope_plain(masked.scope),
         "sentence": sentence(entry, masked, leaks),
         "alone": alone_sentence(runner, key),

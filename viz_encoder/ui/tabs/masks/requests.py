@@ -48,7 +48,11 @@ def offered(entry: Entry) -> dict[str, Any]:
         "presets": [_preset(each, entry) for each in PRESETS.values()],
         "made": _made(entry),
         "conventions": [{"name": str(each), "words": each.words} for each in Convention],
-        "mistakes": [{"name": str(each), "words": each.words} for each in Mistake],
+        "mistakes": [
+            {"name": str(each), "words": each.words}
+            for each in Mistake
+            if each is not Mistake.OTHER  # which a file is, once there is one
+        ],
         "targets": [{"name": t.name, "byKey": t.by_key} for t in TARGETS.values()],
         "file": FILE,
         "scoped": CAPTURE,  # the one call of them that takes a mask by layer and head

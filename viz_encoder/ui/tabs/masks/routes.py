@@ -11,7 +11,7 @@ from viz_encoder.audit.mask_input.conventions import Convention
 from viz_encoder.audit.mask_input.presets import PairMask
 from viz_encoder.audit.mask_input.recognized import ASKEW, INVERTED, recognized
 from viz_encoder.ui.state.padding import Padding
-from viz_encoder.ui.state.painted_mask import Mistake
+from viz_encoder.ui.state.painted_mask import MOST_CHARACTERS, Mistake, bits_code
 from viz_encoder.ui.state.readable import printable
 from viz_encoder.ui.state.recipe import ALONE, OF_TEXT
 from viz_encoder.ui.tabs.masks import requests
@@ -112,12 +112,15 @@ def upload(
     """The mask of a sample of a file, as bits.
 
     x-about: how many samples it has, which mask it is, and whether it is another one than the
-    preset `meant`, named as JSON; `mistake` is what a code does that is passed it.
+    preset `meant`, named as JSON; `mistake` is what a code does that is passed it, or its bits.
     """
     mask, samples = requests.from_file(content, name, convention, n_tokens, sample)
     wanted = requests.meant_by(read_json(meant.encode()), n_tokens) if meant else None
     found = recognized(mask, wanted, "Your file", Convention(convention))
-    mistake = MADE_BY.get(found.mistake, "") if wanted else ""
+    mistake = ""
+    if wanted and found.wrong:
+        code = bits_code(mask)
+        mistake = MADE_BY.get(found.mistake, "") or code * (len(code) <= MOST_CHARACTERS)
     told = {"says": found.says, "wrong": found.wrong, "mistake": mistake}
     return _bits(mask, **{"x-about": json.dumps({"samples": samples, **told})})
 
@@ -128,7 +131,7 @@ def run_route(
     run: str, mask: Sent, runs: Runs, mistake: str = Mistake.NONE, scope: str = ""
 ) -> Response:
     """Run the same input with a mask; what it did, and the new run's description."""
-    made = run_masked(runs, run, mask, Mistake(mistake), scope)
+    made = run_masked(runs, run, mask, mistake, scope)
     return answers.plain(result_of(runs, made), FRESH)
 
 

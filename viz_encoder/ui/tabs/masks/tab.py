@@ -8,7 +8,6 @@ from fastapi import APIRouter
 from viz_encoder.audit.mask_input.mask_code import mask_code as code_lines
 from viz_encoder.audit.mask_input.presets import custom
 from viz_encoder.errors import InputError
-from viz_encoder.ui.state.painted_mask import Mistake
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.tab import Tab, TabContext, script_view
 from viz_encoder.ui.tabs.masks import requests, routes
@@ -32,10 +31,11 @@ def mask_run(
 ) -> dict[str, Any]:
     """Run the input of a run with a mask; returns its leaks, its effect and the new run.
 
-    mistake plants one: "ignored", "inverted" or "transposed"; the intent stays `rows`. scope names
+    mistake plants one: "ignored", "inverted" or "transposed"; the intent stays `rows`. Bits of
+    another mask, as links of the page hold them, are passed in its place. scope names
     the layers and heads that the mask applies to, such as "3-5:1,4"; "" is all of them.
     """
-    made = run_masked(runner, key, _mask(rows), Mistake(mistake), scope)
+    made = run_masked(runner, key, _mask(rows), mistake, scope)
     return result_of(runner, made)
 
 
