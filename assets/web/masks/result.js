@@ -48,7 +48,7 @@ export class Result {
   everywhere = button("Show this run in all tabs", () => current.enter(this.run), { id: "viz-mask-everywhere" });
   back = button("Back to the run without a mask", () => current.enter(this.home), { id: "viz-mask-back" });
   shown = el("span", { class: "viz-caption", role: "status" });
-  other = el("option", { hidden: true }, "none: the mask of a file is passed");
+  other = el("option", { hidden: true }, "none: the file is passed");
   mistake = el("select", { id: "viz-mask-mistake", onchange: () => this.#warn() });
   start = button("Run with this mask", () => this.#run(), { id: "viz-mask-run", class: "viz-small viz-mask-run" });
   cancel = button("Stop waiting", () => this.#cancel());
