@@ -77,6 +77,8 @@ MAY_HAVE = (
     ".viz-finding-chips",
     '.viz-learn[data-painted$=":1"]',
     ".viz-check",
+    ".viz-mask-passes",
+    ".viz-routes",
     ".viz-zoo-section",
 )
 

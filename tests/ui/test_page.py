@@ -59,7 +59,8 @@ def test_a_saved_run_is_opened_by_upload(shared, minilm, tmp_path):
     opened.page.wait_for_url("**a=Saved**")
     opened.painted()
     assert opened.page.locator(".viz-word").count() == saved.n_tokens
-    expected = float(saved.attention(0, 0)[2, 3])
+    layer, head = opened.page.evaluate("[vizTab.selection.layer, vizTab.selection.head]")
+    expected = float(saved.attention(layer, head)[2, 3])
     assert value_in(opened.hover(2, 3)) == pytest.approx(expected, abs=5e-5)
     opened.page.wait_for_selector(".viz-cut[data-painted]", timeout=60_000)
     for part in ("[data-cut=remove]", "[data-measure=effect]"):  # its model is here

@@ -106,7 +106,12 @@ class MasksTab extends TabShell {
     super(root, "viz-masks");
     const { presets, passed } = this;
     const means = el("div", {}, controls(control("I mean:", presets.choice), presets.sizes), presets.sentence);
-    const passes = el("div", {}, controls(el("span", {}, "I pass:"), ...passed.nodes), passed.says);
+    const passes = el(
+      "div",
+      { class: "viz-mask-passes" },
+      controls(el("span", {}, "I pass:"), ...passed.nodes),
+      passed.says,
+    );
     const named = { class: "viz-mask-check", role: "group", "aria-label": "Check mine" };
     const row = el("div", named, means, passes);
     this.body.append(
