@@ -170,6 +170,8 @@ def test_the_picture_of_another_measure_is_saved_with_its_own_numbers(site, key,
     where = f"{site}viz/run/{key}/"
     drawn = json.loads(httpx.get(where + told, params=asked, timeout=60).text.splitlines()[-1])
     drawn = drawn.get("result", drawn)
+    other = httpx.get(f"{where}attribution/routes/npz", params=asked | {"measure": "contribution"})
+    assert other.status_code == 422 and "choose attention or effect" in other.text
     file = httpx.get(f"{where}attribution/routes/npz", params=asked, timeout=60)
     assert f"-routes-{measure}.npz" in file.headers["content-disposition"], file.text
     with np.load(io.BytesIO(file.content)) as held:

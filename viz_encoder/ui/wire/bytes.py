@@ -16,6 +16,7 @@ from fastapi import Response
 from fastapi.responses import JSONResponse, StreamingResponse
 from PIL import Image
 
+from viz_encoder.errors import SelectionError
 from viz_encoder.result import finite as finite
 
 PRIVATE = {"cache-control": "private, max-age=3600"}  # a run never changes
@@ -66,6 +67,12 @@ class Packed:
         if "gzip" not in accepted:
             return Response(self.plain, status, told)
         return Response(self.zipped, status, {**told, "content-encoding": "gzip"})
+
+
+def require_kind(kind: str, kinds: Iterable[str]) -> None:
+    """Refuse a kind of file that there is not."""
+    if kind not in kinds:
+        raise SelectionError(f"There is no download {kind[:20]!r}; choose {', '.join(kinds)}.")
 
 
 def download(content: bytes | Iterable[str], name: str) -> Response:

@@ -51,8 +51,7 @@ def named_file(
         SelectionError: no such kind or query.
         TooLong: a whole map as a table, of more tokens than a table is made for.
     """
-    if kind not in KINDS:
-        raise SelectionError(f"There is no download {kind[:20]!r}; choose {', '.join(KINDS)}.")
+    answers.require_kind(kind, KINDS)
     content = _content(entry, kind, view, pair, question)
     changed = "" if kind == "safetensors" else _changes(view)
     return answers.download(content, f"{_stem(entry.trace, view)}{changed}.{kind}")
@@ -79,8 +78,7 @@ class SignedFile:
             SelectionError: no such kind, or no such numbers.
             TooLong: more tokens than a table is made for.
         """
-        if kind not in TABLES:
-            raise SelectionError(f"There is no download {kind[:20]!r}; choose {', '.join(TABLES)}.")
+        answers.require_kind(kind, TABLES)
         trace = entry.trace
         _require_fits(trace)
         which, *done = map_said(view).split("; ")

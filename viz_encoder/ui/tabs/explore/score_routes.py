@@ -103,9 +103,12 @@ def effect_map_file(entry: Held, view: Shown, query: Query, given: Given, kind: 
 @REMOVING
 def routes_file(entry: Held, given: Given, kind: str) -> Response:
     """The picture of where heads look, or of effects, as csv or npz."""
-    if kind not in ("csv", "npz"):
-        raise SelectionError(f"There is no download {kind[:20]!r}; choose csv or npz.")
-    measure, model = given.get("measure", "attention"), entry.trace.origin.model
+    answers.require_kind(kind, ("csv", "npz"))
+    measure, model = given.get("measure", ""), entry.trace.origin.model
+    if measure not in ("attention", "effect"):  # those of a score are the figure's
+        raise SelectionError(
+            f"There are no such routes of {measure[:20]!r}; choose attention or effect."
+        )
     told = removed(entry, given, lambda _: None) if measure == "effect" else explained(entry, given)
     figure = routes_drawn(told, measure)
     made = figure_csv(figure, model) if kind == "csv" else figure_npz(figure, model)

@@ -96,8 +96,7 @@ def picture(compared: HeldSet, item: int) -> Response:
 @PLACES
 def take(compared: HeldSet, kind: str, method: str = "", layer: int = -1) -> Response:
     """All vectors, or those of one method and layer, as a file; or the table as table.csv."""
-    if kind not in FILES:
-        raise SelectionError(f"There is no download {kind[:20]!r}; choose {', '.join(FILES)}.")
+    answers.require_kind(kind, FILES)
     found = compared.found
     part = one_row(found, method, layer) if method else found
     return answers.download(_content(part, kind), FILES[kind])

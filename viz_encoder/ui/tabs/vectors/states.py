@@ -97,8 +97,7 @@ Wanted = Annotated[ResultSettings, Depends()]
 @PLACES
 def take(entry: Held, what: str, kind: str, asked: Wanted) -> Response:
     """A result as a file, csv or npz."""
-    if kind not in FILES:
-        raise SelectionError(f"There is no download {kind[:20]!r}; choose {', '.join(FILES)}.")
+    answers.require_kind(kind, FILES)
     found, trace = measure_states(entry, what, asked), entry.trace
     content = state_lines(trace, found) if kind == "csv" else state_npz(trace, found)
     return answers.download(content, f"{what}.{kind}")
