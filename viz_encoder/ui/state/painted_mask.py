@@ -158,9 +158,20 @@ def mask_code(mask: Bool[Tensor, "query key"]) -> str:
     return bits_code(mask)
 
 
+def packed_bits(mask: Bool[Tensor, "*axes"]) -> bytes:
+    """The bits of a mask, row by row, the first cell in the highest bit; 1 = may attend."""
+    return np.packbits(mask.cpu().numpy()).tobytes()
+
+
+def from_bits(bits: bytes, n_tokens: int) -> Bool[Tensor, "query key"]:
+    """The mask of such bits, which are as many as it has cells."""
+    cells = np.unpackbits(np.frombuffer(bits, np.uint8), count=n_tokens**2)
+    return torch.from_numpy(cells.astype(bool).reshape(n_tokens, n_tokens))
+
+
 def bits_code(mask: Bool[Tensor, "query key"]) -> str:
     """The bits of a mask as text."""
-    packed = zlib.compress(np.packbits(mask.cpu().numpy()).tobytes(), 9)
+    packed = zlib.compress(packed_bits(mask), 9)
     return BITS + base64.urlsafe_b64encode(packed).decode().rstrip("=")
 
 
@@ -183,5 +194,4 @@ def mask_from_code(code: str, n_tokens: int) -> Bool[Tensor, "query key"]:
         ) from None
     if not code.startswith(BITS) or len(bits) != size or not stream.eof:
         raise SelectionError(f"{UNREAD}: it does not fit the {n_tokens:,} tokens of this run.")
-    cells = np.unpackbits(np.frombuffer(bits, np.uint8), count=n_tokens**2)
-    return torch.from_numpy(cells.astype(bool).reshape(n_tokens, n_tokens))
+    return from_bits(bits, n_tokens)

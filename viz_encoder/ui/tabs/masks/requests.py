@@ -6,10 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-from jaxtyping import Bool
-from torch import Tensor
 
 from viz_encoder.audit.mask_input.capture_code import NAME as CAPTURE
 from viz_encoder.audit.mask_input.conventions import Convention, packed
@@ -22,7 +19,7 @@ from viz_encoder.inputs.text import TextReader
 from viz_encoder.trace import Trace
 from viz_encoder.trace.mask_scope import MaskScope
 from viz_encoder.ui.state.padding import side_of
-from viz_encoder.ui.state.painted_mask import Mistake, mask_from_code
+from viz_encoder.ui.state.painted_mask import Mistake, from_bits, mask_from_code
 from viz_encoder.ui.state.readable import printable
 from viz_encoder.ui.state.store import Entry
 from viz_encoder.whole_file import shortened
@@ -102,19 +99,13 @@ def n_bytes(n_tokens: int) -> int:
 
 
 def unpacked(bits: bytes, n_tokens: int) -> PairMask:
-    """A mask from its bits, row by row, the first cell in the highest bit; 1 = may attend."""
+    """A mask from its bits, of which there must be as many as it has cells."""
     if len(bits) != n_bytes(n_tokens):
         raise InputError(
             f"The mask has {len(bits):,} bytes; one over {n_tokens:,} tokens has "
             f"{n_bytes(n_tokens):,}."
         )
-    cells = np.unpackbits(np.frombuffer(bits, np.uint8), count=n_tokens * n_tokens)
-    return torch.from_numpy(cells.astype(bool).reshape(n_tokens, n_tokens))
-
-
-def packed_bits(mask: Bool[Tensor, "*axes"]) -> bytes:
-    """The bits of a mask, as `unpacked` reads them."""
-    return np.packbits(mask.cpu().numpy()).tobytes()
+    return from_bits(bits, n_tokens)
 
 
 def made_by(given: object, n_tokens: int) -> PairMask:

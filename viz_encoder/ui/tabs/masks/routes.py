@@ -11,7 +11,12 @@ from viz_encoder.audit.mask_input.conventions import Convention
 from viz_encoder.audit.mask_input.presets import PairMask
 from viz_encoder.audit.mask_input.recognized import ASKEW, INVERTED, recognized
 from viz_encoder.ui.state.padding import Padding
-from viz_encoder.ui.state.painted_mask import MOST_CHARACTERS, Mistake, bits_code
+from viz_encoder.ui.state.painted_mask import (
+    MOST_CHARACTERS,
+    Mistake,
+    bits_code,
+    packed_bits,
+)
 from viz_encoder.ui.state.readable import printable
 from viz_encoder.ui.state.recipe import ALONE, OF_TEXT
 from viz_encoder.ui.tabs.masks import requests
@@ -117,10 +122,9 @@ def upload(
     mask, samples = requests.from_file(content, name, convention, n_tokens, sample)
     wanted = requests.meant_by(read_json(meant.encode()), n_tokens) if meant else None
     found = recognized(mask, wanted, "Your file", Convention(convention))
-    mistake = ""
-    if wanted and found.wrong:
-        code = bits_code(mask)
-        mistake = MADE_BY.get(found.mistake, "") or code * (len(code) <= MOST_CHARACTERS)
+    mistake = MADE_BY.get(found.mistake, "") if wanted else ""
+    if wanted and found.wrong and not mistake and len(code := bits_code(mask)) <= MOST_CHARACTERS:
+        mistake = code
     told = {"says": found.says, "wrong": found.wrong, "mistake": mistake}
     return _bits(mask, **{"x-about": json.dumps({"samples": samples, **told})})
 
@@ -164,7 +168,7 @@ def snippet(entry: Held, mask: Sent, kind: str, made: str = "null", scope: str =
 
 def _bits(mask: Any, **more: str) -> Response:
     headers = {**FRESH, **more, "x-shape": ",".join(map(str, mask.shape))}
-    return Response(requests.packed_bits(mask), media_type=answers.BYTES, headers=headers)
+    return Response(packed_bits(mask), media_type=answers.BYTES, headers=headers)
 
 
 @ZOO.get("")
