@@ -48,13 +48,7 @@ from viz_encoder.whole_file import shortened
 PORT = 7860
 PORTS_TRIED = 40
 LAST_PORT = 65535
-STYLES = (
-    "core/tokens",
-    "core/core",
-    "views/views",
-    "views/routes",
-    *(f"{tab.name}/tab" for tab in TABS),
-)
+STYLES = ("core/tokens", "core/core", "views/views", "views/routes")  # of all tabs
 
 
 @dataclass(frozen=True)
@@ -111,7 +105,7 @@ def make_app(settings: ServerSettings, subject: Trace | LoadedEncoder | None = N
         max_file_size=settings.limits.upload_bytes,
         allowed_paths=[],
         theme=make_theme(),
-        css_paths=[WEB / f"{name}.css" for name in STYLES],
+        css_paths=[WEB / f"{name}.css" for name in (*STYLES, *(f"{tab.name}/tab" for tab in TABS))],
         i18n=gr.I18n(en={"common.complete": "Done"}),  # which Gradio says after an upload and lacks
         footer_links=["api"],
         run_history=False,
@@ -123,8 +117,9 @@ def make_app(settings: ServerSettings, subject: Trace | LoadedEncoder | None = N
 def _guard(app: FastAPI, settings: ServerSettings) -> None:
     """Put what refuses or answers requests before the app; what is added last comes first."""
     app.add_middleware(GradioFaults)
-    folders = ("core", "views", TABS[0].name)
-    app.add_middleware(EarlyHead, folders, tuple(f"{name}.css" for name in STYLES[:5]))
+    first = TABS[0].name
+    sheets = tuple(f"{name}.css" for name in (*STYLES, f"{first}/tab"))
+    app.add_middleware(EarlyHead, ("core", "views", first), sheets)
     app.add_middleware(BodyLimits, settings.limits)
     app.add_middleware(ClientLimits, settings.limits)
     alone = settings.host in NAMES and not settings.behind_public_name
