@@ -27,7 +27,7 @@ class Guess(ArrayResult, main="shares"):
     token: int | None  # its number; None: of the whole input
     labels: tuple[str, ...]
     shares: Float[np.ndarray, " label"]
-    unit: str  # "probability", or "score" of a head with one output that is no yes or no
+    unit: str  # "probability", or "score" for a regression head, which has one output
 
     def columns(self) -> Columns:
         """One line per label, the most likely first."""
@@ -137,7 +137,7 @@ class LogitLens(ArrayResult, main="shares"):
     numbers: Int[np.ndarray, "state place rank"]
     finals: Float[np.ndarray, "state place"]
     tokens: Int[np.ndarray, " place"]
-    unit: str  # "probability", or "score" of a head with one output that is no yes or no
+    unit: str  # "probability", or "score" for a regression head, which has one output
     task: Task
 
     def columns(self) -> Columns:
