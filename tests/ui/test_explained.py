@@ -35,6 +35,17 @@ def explore(shared):
     return enter
 
 
+OVERTAKEN = """() => new Promise((told) => {
+  const { explained: { maps }, selection } = vizTab;
+  maps.shares = async (...asked) => {
+    const found = await Object.getPrototypeOf(maps).shares.apply(maps, asked);
+    selection.set({ layer: 3, head: 1 });
+    setTimeout(() => told(selection.name));
+    return found;
+  };
+  document.querySelector(".viz-to-head").click();
+})"""  # a head is chosen while what stands out in another comes
+
 AT = """place => { const { layer, head, query, key } = window.vizTab.selection;
   return String([layer, head, query, key]) === String(place); }"""
 
@@ -147,6 +158,7 @@ def test_the_chosen_head_follows_the_answer_until_another_is_chosen(visit, minil
     page.click(".viz-to-head")
     (layer, head), *_ = vz.attribute(minilm, now, of="state", token=10).ranked(1)
     page.wait_for_function("name => vizTab.selection.name === name", arg=f"{layer}.{head}")
+    assert page.evaluate(OVERTAKEN) == "3.1"
 
 
 def test_a_token_is_asked_of_and_a_curve_leads_to_its_head(explore, minilm):

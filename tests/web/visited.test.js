@@ -90,7 +90,7 @@ test("an entry is gone to at once, or once its run is there; an answer that come
     globalThis.history.state = state;
   };
   globalThis.history = { state: null, replaceState: write("same"), pushState: write("new") };
-  const choose = (chosen) => visit("?chosen", { tab: "", link: LINK, chosen });
+  const choose = (chosen, since) => visit("?chosen", { tab: "", link: LINK, chosen }, since);
   choose("first");
   heard.click({ type: "click", isTrusted: true });
   choose("first"); // it chose nothing yet
@@ -100,5 +100,7 @@ test("an entry is gone to at once, or once its run is there; an answer that come
   choose("one further");
   heard.click({ type: "click", isTrusted: false }); // of a script
   choose("another");
-  assert.deepEqual(kinds, ["same", "same", "new", "same", "same", "same"]);
+  heard.click({ type: "click", isTrusted: true });
+  choose("what came long after", performance.now() + 2_000);
+  assert.deepEqual(kinds, ["same", "same", "new", "same", "same", "same", "same"]);
 });

@@ -43,7 +43,7 @@ export class Selection extends Emitter {
   opened = ""; // the key of the first run, which the link asked for
   /** @type {boolean | Partial<Chosen>} */
   held = false; // the next run keeps the chosen tokens, whatever it is of, or is shown at this place
-  /** @type {(address: string, entry: Entry) => void} */
+  /** @type {(address: string, entry: Entry, since: number) => void} */
   writes = (address) => history.replaceState(history.state, "", address);
   #chosen = false; // whether a person, or the link, has chosen anything
   #measured = false; // and whether a measure
@@ -55,9 +55,11 @@ export class Selection extends Emitter {
   /** @type {Record<string, string>} */
   #link = {};
   #due = false;
+  #since = 0; // when what is to be written was chosen
   /** @type {string | null} */
   leaves = null; // the tab that is left for the next run: the one that opens for it and the run are one step of Back
   asked = -1; // the token of which something is still to be chosen
+  placed = 0; // how often a place was chosen: what was begun for the one before leaves it
   /** @type {Map<string, string>} */
   #notes = new Map(); // tabs' link entries, by dotted name
   /** @type {Map<string, () => unknown>} */
@@ -150,7 +152,10 @@ export class Selection extends Emitter {
   }
 
   set(/** @type {Partial<Chosen>} */ changes) {
-    if (PLACE.some((name) => name in changes)) [this.#awaits, this.#leads, this.asked] = ["", "", -1]; // also where it is the place that is shown
+    if (PLACE.some((name) => name in changes)) {
+      [this.#awaits, this.#leads, this.asked] = ["", "", -1]; // also where it is the place that is shown
+      this.placed += 1;
+    }
     const names = /** @type {(keyof Chosen)[]} */ (Object.keys(changes));
     const changed = names.filter((name) => this[name] !== changes[name]);
     if (!changed.length) return;
@@ -230,6 +235,7 @@ export class Selection extends Emitter {
   #write() {
     if (this.#due) return;
     this.#due = true;
+    this.#since = performance.now();
     painted().then(() => this.flush());
   }
 
@@ -242,7 +248,7 @@ export class Selection extends Emitter {
     for (const [name, value] of this.#notes) if (value) params.set(name, value);
     const theme = new URLSearchParams(location.search).get("__theme");
     if (theme) params.set("__theme", theme);
-    this.writes(`${location.pathname}?${params}`, this.entry);
+    this.writes(`${location.pathname}?${params}`, this.entry, this.#since);
   }
 }
 

@@ -7,17 +7,17 @@ import { openTab } from "./tab_link.js";
  *   place */
 
 const NAME = "viz"; // beside what Gradio keeps in an entry
-const SOON = 1_000; // milliseconds within which what a click chose is written
+const SOON = 1_000; // milliseconds after a click within which it chose what changes
 let clicked = -Infinity; // when a person last did what may choose something: no drag, and no way of the pointer
 
 /** Write an address: as a new entry where run or tab are other than those of the entry that one is on, or a click chose.
- * @type {(address: string, entry: Entry) => void} */
-export function visit(address, entry) {
+ * @type {(address: string, entry: Entry, since?: number) => void} `since` when it was chosen; the page may be busy since */
+export function visit(address, entry, since = performance.now()) {
   /** @type {Entry | undefined} */
   const before = history.state?.[NAME];
   const state = { ...history.state, [NAME]: entry };
   const there = before?.tab === entry.tab && before.link === entry.link;
-  const chose = before?.chosen !== entry.chosen && performance.now() - clicked < SOON;
+  const chose = before?.chosen !== entry.chosen && since - clicked < SOON;
   if (!before || before.passing || (there && !chose)) return history.replaceState(state, "", address);
   clicked = -Infinity; // what follows from it is of the same entry
   history.pushState(state, "", address);

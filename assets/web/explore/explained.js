@@ -282,7 +282,7 @@ export class Explained extends Emitter {
    * @type {(run: Run, found: Found | null, fresh: Fresh, follows: boolean) => Promise<void>} */
   async #lead(run, found, fresh, follows) {
     const { selection, question } = this;
-    const { asked, measure } = selection;
+    const { asked, measure, placed } = selection;
     if (asked < 0 && !(follows && found)) return;
     const units = run.shown(selection);
     const [row, n, own] = [units.places[selection.query], units.length, question.ofQuery];
@@ -293,10 +293,11 @@ export class Explained extends Emitter {
     /** @type {Range[]} */ const [all, asks] = [[0, n], own ? [row, row + 1] : [0, n]]; // which rows are asked about
     const shares = split ? this.maps.shares(run, view, asks, all) : run.shownRow(view);
     const at = strongestAt((await fresh(shares)).values);
+    if (placed !== selection.placed) return; // a person was quicker
     const query = split && !own && at >= 0 ? units[Math.floor(at / n)].tokens[0] : selection.query;
     const chosen = { layer, head, ...(at >= 0 && { query, key: units[at % n].tokens[0] }) };
     if (follows) selection.lead(chosen);
-    else if (at >= 0 && asked === selection.asked) selection.set(chosen);
+    else if (at >= 0) selection.set(chosen);
   }
 
   // Why there is no answer, in place of it.
