@@ -151,12 +151,20 @@ def test_the_chosen_head_follows_the_answer_until_another_is_chosen(visit, minil
     assert f"In this run “it” ends up {share} “animal”" in page.inner_text(".viz-explained-told")
     long = f"{found.score:.2f} (the distance, of a state {whole:.2f} long)"
     assert long in page.inner_text(".viz-explained-told")
-    page.locator(".viz-share-cell[data-head='3.1']").click()
-    page.select_option("#viz-explain-against", label="nothing")
+    held = []
+    page.route("**/attribution?**", lambda route: held.append(route))
+    with page.expect_request("**/attribution?**"):
+        page.select_option("#viz-explain-against", label="nothing")
+    page.evaluate("vizTab.selection.set({ key: 3 })")  # while the answer comes
+    held[0].continue_()
+    page.unroute("**/attribution?**")
     page.wait_for_selector(".viz-how[data-painted]:not([data-painted*=against])")
+    assert page.evaluate(AT, [layer, head, 10, 3])
+    page.locator(".viz-share-cell[data-head='3.1']").click()
+    page.select_option("#viz-explain-against", index=1)
+    asked(page, "against=The")
     assert page.evaluate("vizTab.selection.name") == "3.1"
     page.click(".viz-to-head")
-    (layer, head), *_ = vz.attribute(minilm, now, of="state", token=10).ranked(1)
     page.wait_for_function("name => vizTab.selection.name === name", arg=f"{layer}.{head}")
     assert page.evaluate(OVERTAKEN) == "3.1"
 

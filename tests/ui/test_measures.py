@@ -141,6 +141,12 @@ def test_the_map_of_an_effect_fills_with_the_strongest_links_first(visit):
         page.wait_for_function(f"{known} === {count}", timeout=30_000)
 
 
+ENTERED = """() => new Promise((done) => {
+  vizTab.explained.enter(vizTab.run);
+  setTimeout(() => done(vizTab.selection.measure), 100);
+})"""  # as another run is, while an effect is measured
+
+
 def measured(page, measure):
     page.wait_for_selector(f".viz-how[data-painted*=':{measure}:']", timeout=60_000)
 
@@ -157,7 +163,12 @@ def test_one_switch_turns_picture_heads_and_map(visit, minilm):
     )
     layer, head, _, key = place
     assert page.evaluate(cell) == pytest.approx(found.links(layer, head)[query, key], abs=1e-5)
-    page.click("[data-measure=effect]")
+    held = []
+    page.route("**/attribution/effect?**", lambda route: held.append(route))
+    with page.expect_request("**/attribution/effect?**"):
+        page.click("[data-measure=effect]")
+    page.click(".viz-to-head")  # what is on its way comes nevertheless
+    held[0].continue_()
     measured(page, "effect")
     heads = vz.effect(minilm, found.trace.sample.texts[0], measure=found).values[0]
     most = np.unravel_index(abs(heads).argmax(), heads.shape)
@@ -203,6 +214,10 @@ def test_effects_are_not_offered_of_a_changed_run(shared):
     assert page.inner_text("[data-measure=effect]") == "Effect\npress Restore first"
     page.click("#viz-restore")
     page.wait_for_selector("[data-measure=effect]:not([disabled])")
+    page.route("**/attribution/effect?**", lambda route: None)
+    with page.expect_request("**/attribution/effect?**"):
+        page.click("[data-measure=effect]")
+    assert page.evaluate(ENTERED) == "effect"  # which the next run is asked for, too
 
 
 def test_several_heads_have_the_sum_of_their_shares_and_no_effects(shared, minilm, found):

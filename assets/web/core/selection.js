@@ -59,7 +59,7 @@ export class Selection extends Emitter {
   /** @type {string | null} */
   leaves = null; // the tab that is left for the next run: the one that opens for it and the run are one step of Back
   asked = -1; // the token of which something is still to be chosen
-  placed = 0; // how often a place was chosen: what was begun for the one before leaves it
+  placed = 0; // how often a person chose a place: what was begun for the one before leaves it
   /** @type {Map<string, string>} */
   #notes = new Map(); // tabs' link entries, by dotted name
   /** @type {Map<string, () => unknown>} */
@@ -126,9 +126,9 @@ export class Selection extends Emitter {
 
   // Go to a place that the page leads to: no choice of a person's, so that the next run may open elsewhere.
   lead(/** @type {Partial<Chosen>} */ place) {
-    const chosen = this.#chosen;
+    const [chosen, placed] = [this.#chosen, this.placed];
     this.set(place);
-    this.#chosen = chosen;
+    [this.#chosen, this.placed] = [chosen, placed];
   }
 
   // Keep query and key on the tokens they are on, wherever these stand now. False, and both as they were, where one of

@@ -32,6 +32,7 @@ const PAUSE = 140; // ms without another choice before the server is asked
 /** Emits when there is another answer, or none. @extends {Emitter<[]>} */
 export class Explained extends Emitter {
   #latest = new Latest((sentence) => this.#fail(sentence));
+  #leading = new Latest((sentence) => this.#fail(sentence)); // beside an answer that may be on its way
   #work = new Work();
   /** @type {Run | null} */ run = null;
   /** @type {Found | null} */ found = null; // what carried the score, whatever measure is shown
@@ -100,7 +101,7 @@ export class Explained extends Emitter {
     }
     this.run = run;
     this.selection.measure = offered(run, this.selection.measure);
-    this.#work.stop();
+    for (const begun of [this.#latest, this.#leading, this.#work]) begun.stop();
     this.switch.mark();
     this.said.classList.add("viz-stale");
     for (const node of [this.picture, this.heads.section]) node.classList.add("viz-behind");
@@ -141,7 +142,7 @@ export class Explained extends Emitter {
 
   /** @type {(run: Run, fresh: Fresh) => Promise<void>} */
   async #ask(run, fresh) {
-    const { measure } = this.selection;
+    const { measure, placed } = this.selection;
     const options = await this.prepare(run, fresh);
     if (!options) return;
     const asked = String(new URLSearchParams(options));
@@ -151,7 +152,7 @@ export class Explained extends Emitter {
     const follows = asked !== this.#told && this.#follows(run);
     this.#told = asked;
     this.#answer(found);
-    await this.#lead(run, found, fresh, follows);
+    await this.#lead(run, found, fresh, follows, placed);
     this.standIn.offer(run, this.question.against.twin);
     const of = measure === "effect" ? asked + this.standIn.asked : asked;
     const shown = await fresh(this.#measure(run, measure, of, found));
@@ -254,7 +255,7 @@ export class Explained extends Emitter {
     const { run, found } = this;
     const [layer, head] = name.split(".").map(Number);
     if (run && found && strongestHead(found.heads).name === name)
-      this.#latest.run((fresh) => this.#lead(run, found, fresh, true));
+      this.#leading.run((fresh) => this.#lead(run, found, fresh, true));
     else this.selection.set({ layer, head });
   }
 
@@ -278,11 +279,11 @@ export class Explained extends Emitter {
   }
 
   /** Choose what stands out of a token that was asked about, or of another answer that the chosen head follows: the head
-   * that brings most and the link by which it does, or what the chosen heads look at most.
-   * @type {(run: Run, found: Found | null, fresh: Fresh, follows: boolean) => Promise<void>} */
-  async #lead(run, found, fresh, follows) {
+   * that brings most and the link by which it does, or what the chosen heads look at most; where nothing was `placed` since.
+   * @type {(run: Run, found: Found | null, fresh: Fresh, follows: boolean, placed?: number) => Promise<void>} */
+  async #lead(run, found, fresh, follows, placed = this.selection.placed) {
     const { selection, question } = this;
-    const { asked, measure, placed } = selection;
+    const { asked, measure } = selection;
     if (asked < 0 && !(follows && found)) return;
     const units = run.shown(selection);
     const [row, n, own] = [units.places[selection.query], units.length, question.ofQuery];
