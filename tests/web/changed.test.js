@@ -174,4 +174,12 @@ test("in a text that lacks a word, tokens are named by their places in the plain
   await change(() => changedRun.drop("t5", () => {}));
   await change(() => changedRun.restore(() => {}));
   assert.deepEqual([current.run.key, current.selection.query, current.selection.key], ["plain", 4, 2]);
+
+  const linked = described(["d2"]); // whose plain text was not seen yet
+  current.enter(new Run({ ...linked, key: "linked", changed: { ...linked.changed, plain: "unseen" } }));
+  changedRun.toggle(["t4"], () => {});
+  current.enter(new Run(described([])));
+  asked.at(-1).answer({ plain: { ...described([]), key: "unseen" } });
+  await settled();
+  assert.deepEqual(asked.at(-1).changes, ["d2"], "another run is there by now");
 });

@@ -39,7 +39,7 @@ class ChangedRun {
     if (!run) return;
     try {
       const found = await this.#inPlain(run, codes);
-      await this.#make(run, (made) => toggled(made, found), tell);
+      if (run === current.run) await this.#make(run, (made) => toggled(made, found), tell);
     } catch (fault) {
       tell(sentenceOf(fault));
     }
