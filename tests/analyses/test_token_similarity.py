@@ -97,6 +97,9 @@ def test_one_token_and_states_without_length():
     found = token_similarity(of(hidden), 0).cosines
     assert np.isnan(found[0]).all() and np.isfinite(found[1:, 1:]).all()
     assert over_smoothing(of(hidden)).cosine[0] == pytest.approx(without)
+    rest = of(hidden[:, 1:])
+    with_it, alone = (between_runs([run, rest]).cosine[0] for run in (of(hidden), rest))
+    assert with_it == pytest.approx(alone)
 
 
 def test_between_runs_is_the_mean_of_all_pairs(padded, minilm):

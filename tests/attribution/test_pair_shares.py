@@ -57,6 +57,8 @@ def test_the_score_is_the_dot_product_and_the_pair_that_means_the_same_comes_fir
 def test_order_padding_and_batches_change_nothing(minilm, monkeypatch):
     found, turned = vz.attribute_pair(minilm, ONE, TWO), vz.attribute_pair(minilm, TWO, ONE)
     assert close(turned.shares, found.shares.T) and close(turned.first, found.second)
+    amounts = [abs(found.shares[at]) for at in found.ranked(99)]
+    assert amounts == sorted(amounts, reverse=True) and found.shares.min() < 0
     short, _ = vz.capture(minilm, [TWO, ONE])
     padded = vz.attribute_pair(minilm, ONE, short)
     n = turned.shares.shape[0]

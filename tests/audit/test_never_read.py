@@ -24,14 +24,15 @@ class Pools(nn.Module):
         super().__init__()
         self.keep, self.by = keep, by
         self.inner = Stack(1) if attends else None
-        self.rows = nn.Linear(8, 8)
+        self.beside, self.rows = nn.Linear(8, 8), nn.Linear(8, 8)
         self.register_buffer("query", torch.ones(1, 8))
 
     def forward(self, x, valid):
+        one = self.beside(x)[:, 1]  # of these rows the vector reads one alone
         rows = self.rows(x if self.inner is None else self.inner(x, padding(valid)))
         keep = self.keep(valid)
         if self.by == "mean":
-            return (rows * keep[..., None]).sum(1) / keep.sum(1, keepdim=True).clamp_min(1)
+            return one + (rows * keep[..., None]).sum(1) / keep.sum(1, keepdim=True).clamp_min(1)
         score = self.query @ F.normalize(rows, dim=-1).mT  # one token alone is the nearest
         return score.masked_fill(~keep[:, None], -9.0).amax(-1)
 

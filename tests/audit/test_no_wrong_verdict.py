@@ -110,6 +110,8 @@ def test_padding_is_made_nowhere_where_valid_has_none():
     assert report.check("padding_invariance").verdict == "NOT TESTED"
     assert report.check("empty_sample").verdict == "NOT TESTED"
     assert report.check("lengths").verdict == "PASS"
+    holes = AuditInputs(valid=torch.tensor([[1, 0, 1, 1, 1, 0, 1], [1] * 7]).bool())
+    assert said(audit(Stack().eval(), padding, inputs=holes), "your valid has it only between")
     padded = audit(Unpadded().eval(), padding)
     assert not padded.ok and not said(padded, "Padding of any kind")
 

@@ -71,6 +71,8 @@ def test_shares_go_from_one_run_to_the_other(grammar):
     clean, other, _ = TWINS["copying"]
     there = vz.patch(grammar, clean, other)
     back = vz.patch(grammar, clean, other, direction="denoising")
+    means = [there.mean[at] for at in there.ranked(16)]
+    assert means == sorted(means, reverse=True) and means[-1] < 0
     way = there.other[0] - there.clean[0]
     assert np.allclose(there.shares[0], (there.values[0] - there.clean[0]) / way)
     assert np.allclose(back.shares[0], (back.values[0] - back.other[0]) / -way)

@@ -28,11 +28,6 @@ TEXT = "the cat sat on the mat"
 TINY = {"V": 40, "d_model": 24, "n_layers": 2, "n_heads": 4, "d_ff": 40, "T": 16}
 
 
-@pytest.fixture
-def runner():
-    return Runner(Models("cpu"), TraceStore())
-
-
 def really_built(config: EncoderConfig) -> int:
     with torch.device("meta"):
         return sum(each.numel() for each in vz.Encoder(config).parameters())
@@ -175,6 +170,10 @@ def test_over_http(site, tmp_path):
     assert "cannot be divided" in refused["message"]
     same = httpx.post(f"{site}viz/learn/build", json={**TINY, "run": made["key"]}).json()
     assert same["tokens"] == made["tokens"] and same["link"]["a"] == TEXT
+    link = {"kind": "pair", "model": "all-MiniLM-L6-v2", "a": "one", "b": "two"}
+    pair = httpx.post(f"{site}viz/open/link", json=link, timeout=60).json()
+    both = httpx.post(f"{site}viz/learn/build", json={**TINY, "run": pair["key"]}).json()
+    assert both["link"]["a"] == "one two"
     none = httpx.post(f"{site}viz/learn/build", json=TINY).json()
     assert "needs a text" in none["message"]
     seen = httpx.post(f"{site}viz/learn/build", json=PICTURES, timeout=60).json()

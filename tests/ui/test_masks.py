@@ -343,7 +343,10 @@ def test_painting_by_mouse_and_keys_and_back(masks):
     page.check("#viz-mask-symmetric")
     page.click("[data-tool=cell]")
     page.mouse.click(*at(page, 3, 8))
-    assert {tuple(cell) for cell in np.argwhere(~painted_mask(page))} == {(3, 8), (8, 3)}
+    page.click("[data-tool=rectangle]")
+    drag(page, (0, 4), (1, 4))
+    both = {(3, 8), (8, 3), (0, 4), (4, 0), (1, 4), (4, 1)}
+    assert {tuple(cell) for cell in np.argwhere(~painted_mask(page))} == both
     for _ in range(20):
         page.keyboard.press("Control+z")
     assert painted_mask(page).all() and page.is_disabled("text=Undo")

@@ -24,7 +24,7 @@ from viz_encoder.ui.state.models import Models
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.state.store import TraceStore
 from viz_encoder.ui.tabs.vectors.results import item_plain, pooled_plain
-from viz_encoder.ui.tabs.vectors.set_items import example, given_items, given_name
+from viz_encoder.ui.tabs.vectors.set_items import check_count, example, given_items, given_name
 from viz_encoder.ui.tabs.vectors.set_runs import answer, compare, learn, state_after
 from viz_encoder.ui.tabs.vectors.tab import BEGINNING
 
@@ -147,6 +147,7 @@ def test_public_servers_take_fewer_items(runner):
     assert ServerSettings(public=True).limits.set_items == PUBLIC.set_items == 500
     assert ServerSettings().limits.set_items is None
     items = given_items("\n".join(f"text {at}" for at in range(51)))
+    check_count(items, 51)
     with pytest.raises(TooLong, match="up to 50"):
         compare(runner, items, MODEL)
 

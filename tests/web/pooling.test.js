@@ -5,6 +5,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { sorted } from "../../assets/web/vectors/method_table.js";
 import { alikeSaid, besideOthers, closest, cut, fixed, madeOf, small } from "../../assets/web/vectors/results.js";
+import { placeIn } from "../../assets/web/vectors/set_link.js";
 import { asked, secondText } from "../../assets/web/vectors/two_texts.js";
 import { band } from "../../assets/web/vectors/similarity_matrix.js";
 
@@ -92,4 +93,10 @@ test("a second text is asked for by its pooling; none only of a pair", () => {
   assert.equal(asked(" a & b ", false, pooling), "token_pairs?other=a+%26+b&method=mean&state=3");
   assert.equal(asked("  ", false, pooling), null);
   assert.equal(asked("", true, pooling), "token_pairs?other=&method=mean&state=3");
+});
+
+test("a place of a link is taken only where the set has it", () => {
+  const set = { methods: { mean: "the mean" }, layers: [3, 6], names: ["a", "b"] };
+  assert.deepEqual(placeIn("mean:6:1", set), { method: "mean", layer: 6, item: 1 });
+  for (const gone of ["max:6:1", "mean:5:1", "mean:6:2", "mean:6", ""]) assert.equal(placeIn(gone, set), null);
 });
