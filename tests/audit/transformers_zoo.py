@@ -39,7 +39,6 @@ from viz_encoder.audit.zoo.specimen import (
     wrong="attention_mask=padding.long()",
     right="attention_mask=(~padding).long()",
     flagged_by="gradient",
-    needs="transformers",
 )
 def turned_over(seed: int) -> MaskedModel:
     def call(model: nn.Module, x: Tensor, padding: Tensor) -> Tensor:
@@ -57,7 +56,6 @@ def turned_over(seed: int) -> MaskedModel:
     wrong="allowed[:, None]",
     right="added(allowed)",
     flagged_by="maps",
-    needs="transformers",
 )
 def bool_under_eager(seed: int) -> MaskedModel:
     def make_mask(valid: Tensor) -> Tensor:
@@ -76,7 +74,6 @@ def bool_under_eager(seed: int) -> MaskedModel:
     wrong="allowed[:, None].float()",
     right="added(allowed)",
     flagged_by="static",
-    needs="transformers",
 )
 def ones_added(seed: int) -> MaskedModel:
     def make_mask(valid: Tensor) -> Tensor:
@@ -95,7 +92,6 @@ def ones_added(seed: int) -> MaskedModel:
     wrong='"sliding_window": 3 + 1',
     right='"sliding_window": 3',
     flagged_by="maps",
-    needs="transformers",
 )
 def mistral_window(seed: int) -> MaskedModel:
     sizes = {**TEXT, "num_key_value_heads": 1, "sliding_window": 3 + 1}
@@ -111,7 +107,6 @@ def mistral_window(seed: int) -> MaskedModel:
     wrong='"local_attention": 4',
     right='"local_attention": 2 * 4',
     flagged_by="maps",
-    needs="transformers",
 )
 def modernbert_window(seed: int) -> MaskedModel:
     sizes = {**modernbert(), "local_attention": 4}
@@ -129,7 +124,6 @@ def modernbert_window(seed: int) -> MaskedModel:
     wrong="model(inputs_embeds=x, position_ids=positions)",
     right="model(inputs_embeds=x, position_ids=positions, attention_mask=passed)",
     flagged_by="maps",
-    needs="transformers",
 )
 def llama_packed(seed: int) -> MaskedModel:
     def call(model: nn.Module, x: Tensor, passed: Tensor) -> Tensor:
@@ -152,7 +146,6 @@ def llama_packed(seed: int) -> MaskedModel:
     wrong="model(inputs_embeds=x, attention_mask=mask)",
     right="model(inputs_embeds=x, attention_mask=mask, position_ids=positions)",
     flagged_by="padding_invariance",
-    needs="transformers",
 )
 def gpt2_left(seed: int) -> MaskedModel:
     def call(model: nn.Module, x: Tensor, mask: Tensor) -> Tensor:
@@ -171,7 +164,6 @@ def gpt2_left(seed: int) -> MaskedModel:
     wrong="pad_id=0",
     right="pad_id=1",
     flagged_by="padding_invariance",
-    needs="transformers",
 )
 def roberta_pad_id(seed: int) -> MaskedModel:
     inputs = AuditInputs(make=words, padding_side="left", pad_id=0)
@@ -186,7 +178,6 @@ def roberta_pad_id(seed: int) -> MaskedModel:
     wrong="model(inputs_embeds=x)",
     right="model(inputs_embeds=x, attention_mask=mask)",
     flagged_by="gradient",
-    needs="transformers",
 )
 def bert_without(seed: int) -> MaskedModel:
     def call(model: nn.Module, x: Tensor, mask: Tensor) -> Tensor:
@@ -203,7 +194,6 @@ def bert_without(seed: int) -> MaskedModel:
     wrong='made(seed, "Bert", TEXT, embedded, "eager")',
     right='made(seed, "Bert", TEXT, embedded, "sdpa")',
     flagged_by="implementations",
-    needs="transformers",
 )
 def implementations_differ(seed: int) -> MaskedModel:
     other = made(seed, "Bert", TEXT, embedded, "eager")
@@ -220,7 +210,6 @@ def implementations_differ(seed: int) -> MaskedModel:
     wrong="vit(model, x)",
     right="vit(model, x, attention_mask=with_cls(mask))",
     flagged_by="maps",
-    needs="transformers",
 )
 def vit_without(seed: int) -> MaskedModel:
     def call(model: nn.Module, x: Tensor, mask: Tensor) -> Tensor:

@@ -111,7 +111,6 @@ class Specimen:
     code: Code
     given: dict[str, Any] = field(default_factory=dict, hash=False)  # what `built` takes besides
     verdict: str = "FAIL"
-    needs: str = "torch"
     missed: str = ""  # why no audit can see it
 
     def build(self, seed: int = 0, *, fixed: bool = False, **more: Any) -> MaskedModel:
