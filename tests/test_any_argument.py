@@ -5,6 +5,7 @@ has a line in `CALLS`; whatever a function that a person gives does itself is th
 """
 
 import inspect
+import itertools
 import math
 import socket
 import warnings
@@ -16,8 +17,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from torch import nn
 
 import viz_encoder as vz
@@ -105,15 +104,7 @@ JUNK = (
     *(slice("a"), lambda *given, **named: None, int, np.zeros(3), np.zeros((2, 2)), np.int64(3)),
     *(np.array([]), np.array([None]), torch.zeros(2, 2, dtype=torch.bool), torch.tensor(1.5)),
     *(torch.empty(0), torch.zeros(2, 3, 4), torch.tensor([math.nan] * 4), torch.float32),
-    *(TRACE, PICTURE, GRAMMAR, MODULE, [TRACE]),
-)
-DRAWN = (
-    st.integers()
-    | st.floats()
-    | st.text(max_size=20)
-    | st.binary(max_size=5)
-    | st.lists(st.integers(-3, 99) | st.floats() | st.text(max_size=3), max_size=4)
-    | st.dictionaries(st.text(max_size=2) | st.integers(), st.integers() | st.none(), max_size=2)
+    *(TRACE, PICTURE, GRAMMAR, MODULE, [TRACE], math.inf, -99, [1.5, "a"], {"a": None}),
 )
 
 
@@ -185,18 +176,12 @@ def test_any_argument_is_taken_or_refused_in_a_sentence(name):
     parameters = [*dict.fromkeys([*inspect.signature(FOUND[name]).parameters, *arguments])]
     read = [each for each in parameters if each not in ("args", "options")]
 
-    def tried(junk: Any) -> None:
-        for parameter in read:
-            if parameter in RUN_BY_US and (junk is int or isinstance(junk, nn.Module)):
-                continue
-            try:
-                run(name, {**arguments, parameter: junk})
-            except vz.VizEncoderError as fault:
-                assert str(fault), parameter
-            except Exception as fault:
-                raise AssertionError(f"{name}({parameter}=…) of {type(junk)}") from fault
-
-    for junk in JUNK:
-        tried(junk)
-    if read:
-        settings(max_examples=8, derandomize=True, database=None)(given(DRAWN)(tried))()
+    for junk, parameter in itertools.product(JUNK, read):
+        if parameter in RUN_BY_US and (junk is int or isinstance(junk, nn.Module)):
+            continue
+        try:
+            run(name, {**arguments, parameter: junk})
+        except vz.VizEncoderError as fault:
+            assert str(fault), parameter
+        except Exception as fault:
+            raise AssertionError(f"{name}({parameter}=…) of {type(junk)}") from fault

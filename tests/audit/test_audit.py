@@ -17,9 +17,8 @@ from viz_encoder.errors import InputError, MaskError
 
 @pytest.mark.parametrize("kind", [Stack, NoMaps])
 @pytest.mark.parametrize("intent", [padding, causal, banded(3)])
-@pytest.mark.parametrize("seed", range(2))
-def test_nothing_is_red_where_all_is_right(kind, intent, seed):
-    report = audit(kind(seed=seed), intent, seed=seed)
+def test_nothing_is_red_where_all_is_right(kind, intent):
+    report = audit(kind(seed=1), intent, seed=1)
     assert report.verdict == "PASS", str(report)
 
 

@@ -76,7 +76,7 @@ def test_what_nobody_foresaw_is_told_and_not_explained(case):
 
 
 @pytest.mark.parametrize("lengths", [(6, 4, 9, 3), slow((12, 20, 7))])
-@pytest.mark.parametrize("case", slow_but((*MASKS[::4], MASKS[-1]), MASKS), ids=lambda one: one[0])
+@pytest.mark.parametrize("case", slow_but((*MASKS[::7], MASKS[-1]), MASKS), ids=lambda one: one[0])
 def test_on_one_batch_of_ones_own_no_cause_is_wrong_either(case, lengths):
     _, intent, mask, right, near = case
     valid = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]

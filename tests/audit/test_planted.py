@@ -122,7 +122,7 @@ def test_a_correct_model_passes_without_a_warning(name):
 SEEN_BY_EACH = {one.flagged_by: identifier for identifier, one in SPECIMENS.items()}
 
 
-@pytest.mark.parametrize("identifier", slow_but(SEEN_BY_EACH.values(), SPECIMENS))
+@pytest.mark.parametrize("identifier", slow_but([*SEEN_BY_EACH.values()][::3], SPECIMENS))
 def test_the_mended_line_passes(identifier):
     report = of_specimen(identifier, 0, True)
     assert report.verdict is Verdict.PASS, report

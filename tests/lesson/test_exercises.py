@@ -30,11 +30,6 @@ TEXTS = (
 NEAR = 2e-5
 
 
-@pytest.fixture(scope="module")
-def grammar():
-    return vz.load("grammar", device="cpu")
-
-
 def posed(encoder, source, language="en", **where):
     asked = asked_of(encoder, encoder.read(source), vz.capture(encoder, source), **where)
     return asked, {each["id"]: each for each in exercises(asked, language=language)}

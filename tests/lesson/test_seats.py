@@ -5,9 +5,9 @@ import re
 import pytest
 import torch
 
-import viz_encoder as vz
 from scripts.grammar import BRACKETS, LETTERS, WORDS, is_held_out
 from tests.lesson.by_hand import Run, without
+from tests.slow import slow
 from tests.test_grammar import belongs
 from viz_encoder.cli import main
 from viz_encoder.errors import InputError, SelectionError
@@ -19,11 +19,6 @@ from viz_encoder.lesson.seats import LAST_SEAT, seat
 CODE = "072WW8-6DM17V-707Z5F"
 ALL_RIGHT = "07VDX0-BGW291-HPJTS2"
 RIGHT, WRONG = frozenset({(1, 1), (4, 4), (12, 3)}), frozenset({(2, 1), (9, 5)})
-
-
-@pytest.fixture(scope="module")
-def grammar():
-    return vz.load("grammar", device="cpu")
 
 
 def every_seat():
@@ -54,9 +49,10 @@ def test_only_one_word_is_right_on_each_seat():
         assert right == {one.word}
 
 
-def test_one_word_decides_on_each_seat_and_its_link_goes_to_it():
+@pytest.mark.parametrize("numbers", [slice(0, 90, 3), slow(slice(0, 90))])
+def test_one_word_decides_on_each_seat_and_its_link_goes_to_it(numbers):
     """Hiding it changes the answer, hiding any other does not, and a head looks at it most."""
-    for one in every_seat()[:90]:
+    for one in every_seat()[numbers]:
         whole, at, key = Run(one.text), one.masked + 1, one.source + 1
         own = [place for place in range(1, len(whole.words) - 1) if place != at]
         assert [place for place in own if without(one.text, place).said(at) != one.word] == [key]
@@ -64,8 +60,9 @@ def test_one_word_decides_on_each_seat_and_its_link_goes_to_it():
         assert int(whole.blocks[layer]["weights"][head, at].argmax()) == key, one
 
 
-def test_each_seat_of_a_class_is_asked_every_question_and_looks_at_the_word_that_decides(grammar):
-    for number in range(1, 31):
+@pytest.mark.parametrize("seats", [range(1, 31, 3), slow(range(1, 31))])
+def test_each_seat_is_asked_every_question_and_looks_at_the_word_that_decides(grammar, seats):
+    for number in seats:
         asked = asked_at(grammar, number)
         posed = {each["id"]: each for each in exercises(asked)}
         assert len(posed) == len(PLACES) and posed["smallest-window"]["answer"] > 1
@@ -74,9 +71,9 @@ def test_each_seat_of_a_class_is_asked_every_question_and_looks_at_the_word_that
         assert chosen == f"{asked.key}: {asked.token(asked.key)}" and not deciding["also"]
 
 
-def test_the_model_says_what_is_right_on_every_seat():
+def test_the_model_says_what_is_right_on_every_seat(grammar):
     """In batches, with their padding; the first ones by numpy too."""
-    grammar, wrong = vz.load("grammar", device="cpu"), []
+    wrong = []
     for start in range(0, LAST_SEAT, 80):
         some = every_seat()[start : start + 80]
         inputs = grammar.read([one.text for one in some])
@@ -140,13 +137,13 @@ def test_no_code_is_made_of_what_is_not_there(result: Result):
         encode(result)
 
 
-def test_the_list_holds_each_exercise_of_each_seat_with_its_answer(capsys):
+def test_the_list_holds_each_exercise_of_each_seat_with_its_answer(capsys, grammar):
     assert main(["lesson", "--answers", "--seeds", "3-4"]) == 0
     lines = capsys.readouterr().out.splitlines()
     starts = [at for at, line in enumerate(lines) if line.startswith("Seat ")]
     assert [lines[at].split(":")[0] for at in starts] == ["Seat 3", "Seat 4"]
     assert seat(3).text in lines[0] and f"[MASK] = {seat(3).word}" in lines[0]
-    asked = asked_at(vz.load("grammar", device="cpu"), 3)
+    asked = asked_at(grammar, 3)
     posed = exercises(asked)
     assert len(posed) == len(PLACES)
     for line, each in zip(lines[1 : starts[1]], posed, strict=True):

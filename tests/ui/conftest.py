@@ -19,6 +19,9 @@ from tests.ui.texts import SENTENCES
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.trace import Trace
 from viz_encoder.ui.serve import Server, ServerSettings, listen, make_app
+from viz_encoder.ui.state.models import Models
+from viz_encoder.ui.state.runner import Runner
+from viz_encoder.ui.state.store import TraceStore
 from viz_encoder.ui.wire.static import address, joined
 
 UPLOAD_WARNING = "Method not implemented."  # what Gradio's own upload says
@@ -76,6 +79,12 @@ def client(site: str) -> Client:
 def key(client: Client) -> str:
     """A run of the first example's sentence on the server."""
     return client.predict(SENTENCES[0], api_name="/run_text")["key"]
+
+
+@pytest.fixture
+def runner() -> Runner:
+    """What runs models for the page, without any run so far."""
+    return Runner(Models("cpu"), TraceStore())
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,8 @@ import pytest
 from gradio_client.exceptions import AppError
 
 import viz_encoder as vz
+from tests.by_hand import shown, whole_maps
+from viz_encoder.trace.token_selection import shown_tokens
 
 TEXTS = [
     "The cat sat on the mat",
@@ -85,3 +87,14 @@ def test_the_change_and_the_cell_follow_the_switches(site, keys, minilm, which):
         assert cell["now"][4] == pytest.approx(maps[0][:, 0, 4].tolist(), abs=2e-5)
     else:  # nothing but special tokens is in both
         assert found == [None] * 12
+
+
+def test_the_change_of_words(client, minilm):
+    """Clark et al.: the mean over a word's queries of the sum over its keys; then half the L1."""
+    texts = [f"The tokenization was {how}" for how in ("odd", "new")]
+    keys = [client.predict(text, api_name="/run_text")["key"] for text in texts]
+    runs = [vz.capture(minilm, text) for text in texts]
+    one, other = (shown(whole_maps(run)[3], shown_tokens(run, words=True)) for run in runs)
+    assert one.shape[-1] == 6 < runs[0].n_tokens  # with [CLS] and [SEP]
+    found = client.predict(*keys, 3, False, False, True, api_name="/change")
+    assert found == pytest.approx((abs(one - other).sum(axis=-1) / 2).mean(axis=-1), abs=2e-5)

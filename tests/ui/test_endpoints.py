@@ -79,6 +79,10 @@ def test_one_row_the_statistics_and_the_proof(client, run, trace):
     statistics = client.predict(run["key"], 1, api_name="/head_statistics")
     entropy = torch.special.entr(trace.attention(1)).sum(dim=-1).mean(dim=-1)
     assert torch.allclose(torch.tensor(statistics["entropy"]), entropy, atol=1e-5)
+    kept = client.predict(run["key"], 1, True, True, api_name="/head_statistics")
+    inner = trace.attention(1).double()[:, 1:-1, 1:-1]
+    entropy = torch.special.entr(inner / inner.sum(dim=-1, keepdim=True)).sum(dim=-1).mean(dim=-1)
+    np.testing.assert_allclose(kept["entropy"], entropy, rtol=2e-5)
     assert client.predict(run["key"], api_name="/proof")["passed"] is True
 
 
@@ -149,6 +153,9 @@ def test_what_was_left_out_is_filled_in_or_named(site, run):
     assert ask(site, "/attention", run["key"], 0, "0") == ""
     assert "it takes key, layer, head and, if you like, hide_special." in ask(site, "/attention")
     assert "was sent 0 values; it takes text_a and" in ask(site, "/run_text")
+    for named, values in (("/pair", (5, 2)), ("/compared", (run["key"], 5, 2))):
+        said = ask(site, named, run["key"], *values, "yes please")
+        assert "it must be True or False" in said, named
 
 
 @pytest.mark.parametrize("head", ["٣", "1_1", "+3", "-1", " 3", "3 ", "1,", "", "³", "1" * 5000])

@@ -14,9 +14,6 @@ from viz_encoder.analyses.step import (
     heads_step,
     projection_step,
 )
-from viz_encoder.ui.state.models import Models
-from viz_encoder.ui.state.runner import Runner
-from viz_encoder.ui.state.store import TraceStore
 from viz_encoder.ui.tabs.learn.token_numbers import NumbersAsked, token_numbers
 
 TEXT = "the keys to the cabinet [MASK] old"
@@ -32,11 +29,6 @@ def masked(client):
 @pytest.fixture(scope="module")
 def trace(grammar):
     return vz.capture(grammar, TEXT)
-
-
-@pytest.fixture
-def runner():
-    return Runner(Models("cpu"), TraceStore())
 
 
 def ask(site, run, **place):

@@ -16,11 +16,6 @@ SENTENCE = "the cats near the bird are small"
 
 
 @pytest.fixture(scope="module")
-def grammar():
-    return vz.load("grammar", device="cpu")
-
-
-@pytest.fixture(scope="module")
 def trace(grammar):
     return vz.capture(grammar, SENTENCE)
 

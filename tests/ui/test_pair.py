@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import viz_encoder as vz
+from tests.by_hand import shown, whole_maps
 from tests.ui.conftest import until_said
 from viz_encoder.trace.token_selection import shown_tokens
 
@@ -37,22 +38,16 @@ def test_a_masked_run_has_null_where_the_mask_forbids_the_pair(site, client, key
 
 @pytest.mark.parametrize("renormalize", [False, True])
 @pytest.mark.parametrize("words", [False, True])
-def test_the_route_follows_the_switches(site, client, minilm, renormalize, words):
+def test_the_endpoint_follows_the_switches(client, minilm, renormalize, words):
     text = "The woodpecker hammered unreadably"
     trace = vz.capture(minilm, text)
     run = client.predict(text, api_name="/run_text")["key"]
-    switches = {"hide_special": True, "renormalize": renormalize, "words": words}
-    asked = {"query": 3, "key": 5, **switches}
-    found = httpx.get(f"{site}viz/run/{run}/pair", params=asked, timeout=60).json()
-    groups = [list(each) for each in shown_tokens(trace, hide_special=True, words=words)]
-    kept = [token for group in groups for token in group]
-    maps = np.stack([trace.attention(at).double().numpy() for at in range(trace.n_layers)])
-    if renormalize:
-        maps = maps / maps[:, :, :, kept].sum(axis=3, keepdims=True)
-    row, column = (next(g for g in groups if token in g) for token in (3, 5))
-    each = [maps[:, :, g][:, :, :, column].sum(axis=3).mean(axis=2) for g in groups]
-    assert np.allclose(found["weights"], each[groups.index(row)], atol=2e-5)
-    assert np.allclose(found["means"], np.mean(each, axis=0), atol=2e-5)
+    found = client.predict(run, 3, 5, True, renormalize, words, api_name="/pair")
+    groups = shown_tokens(trace, hide_special=True, words=words)
+    row, column = (next(at for at, g in enumerate(groups) if token in g) for token in (3, 5))
+    columns = shown(whole_maps(trace), groups, renormalize=renormalize)[..., column]
+    assert np.allclose(found["weights"], columns[..., row], atol=2e-5)
+    assert np.allclose(found["means"], columns.mean(axis=-1), atol=2e-5)
 
 
 def test_a_hidden_token_is_refused_with_the_reason(site, key):

@@ -6,10 +6,6 @@ from importlib import import_module
 
 import pytest
 
-from viz_encoder.ui.state.models import Models
-from viz_encoder.ui.state.runner import Runner
-from viz_encoder.ui.state.store import TraceStore
-
 module = import_module("viz_encoder.ui.state.recipe")
 TEXT = "the keys to the cabinet [MASK] old"
 
@@ -25,11 +21,6 @@ def captures(monkeypatch):
 
     monkeypatch.setattr(module, "capture_entered", counted)
     return ran
-
-
-@pytest.fixture
-def runner():
-    return Runner(Models("cpu"), TraceStore())
 
 
 def key(description):

@@ -56,6 +56,7 @@ def test_each_specimen_is_listed_once_in_its_section(site):
         own = SPECIMENS[one["identifier"]]
         assert (one["wrong"], one["right"], one["story"]) == (own.wrong, own.right, own.story)
         assert (one["expected"], one["flagged_by"]) == (own.verdict, own.flagged_by)
+        assert one["own_code"] == own_code(own)
 
 
 def test_the_endpoint_and_the_route_say_what_the_audit_says(site, client):
@@ -161,8 +162,7 @@ def test_the_lines_for_ones_own_code_have_the_specimens_intent(specimen):
         return
     wrong, right = (specimen.build(0, fixed=fixed) for fixed in (False, True))
     valid = context_of(right).setting.first_valid()
-    told = [one for part in zoo()["sections"] for one in part["specimens"]]
-    code = next(one["own_code"] for one in told if one["identifier"] == specimen.identifier)
+    code = own_code(specimen)
     assert "yours to write" not in code
     names: dict[str, object] = {"model": None, "make_mask": None}
     exec(code.partition("print(")[0], names)
