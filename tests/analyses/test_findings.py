@@ -272,7 +272,7 @@ def test_it_is_computed_in_blocks_and_no_map_is_held(minilm, tired, monkeypatch)
     monkeypatch.setattr(
         LayerTrace,
         "weights",
-        lambda ran, heads, rows: held.append(found := weights(ran, heads, rows)) or found,
+        lambda *given: held.append(found := weights(*given)) or found,
     )
     monkeypatch.setattr(import_module("viz_encoder.analyses.findings.measure"), "N_COMPARED", 4)
     parts = findings(tired, n=12)
@@ -289,7 +289,7 @@ def test_even_attention_under_a_mask_is_computed_in_blocks_too(tired, monkeypatc
     mask[5, 1:3] = False
     layer = replace(tired.layers[0], mask=mask[None])
     monkeypatch.setattr(head_rows, "BLOCK_BYTES", 4 * n * 4)
-    even = sweep.even_of(layer, 0, read(tired), (-1,))
+    even = sweep.even_of(layer, read(tired), (-1,))[0]
     rows = mask.double() / mask.sum(dim=1, keepdim=True)
     assert even.share.numpy() == pytest.approx(rows.amax(dim=1).numpy(), abs=1e-6)
     assert even.n_queries.tolist() == mask.sum(dim=0).tolist()

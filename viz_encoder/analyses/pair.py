@@ -13,6 +13,7 @@ from viz_encoder.result import ArrayResult, largest
 from viz_encoder.trace import Trace
 from viz_encoder.trace.head_rows import row_blocks
 from viz_encoder.trace.map_view import MapView
+from viz_encoder.trace.row_walk import head_walks
 from viz_encoder.trace.shown_map import shown_keys, shown_row
 from viz_encoder.trace.token_selection import kept_tokens, key_of, place_of, query_of
 
@@ -125,15 +126,14 @@ def _means(trace: Trace, number: int, key: int, view: MapView) -> Float[Tensor, 
     shares = kept.shares_of_mean()
     counts = (kept.real if shares is None else shares)[0]
     sums = torch.zeros(layer.n_heads, device=device)
-    for head in range(layer.n_heads):
+    for walk in head_walks(layer):
         for rows in row_blocks(len(counts), n_keys, device):
-            queries = rows if kept.queries is None else kept.queries[rows]
-            weights = layer.weights(slice(head, head + 1), queries)[0].float()
-            on_key = weights[:, unit].sum(dim=1)
+            weights = walk.weights(rows if kept.queries is None else kept.queries[rows]).float()
+            on_key = weights[:, :, unit].sum(dim=2)
             if view.renormalize:
-                shown = weights if kept.keys is None else weights[:, kept.keys]
-                on_key = on_key / shown.sum(dim=1).clamp_min(SMALLEST)
-            sums[head] += on_key @ counts[rows]
+                shown = weights if kept.keys is None else weights[:, :, kept.keys]
+                on_key = on_key / shown.sum(dim=2).clamp_min(SMALLEST)
+            sums[walk.heads] += on_key @ counts[rows]
     return (sums / counts.sum()).cpu()
 
 

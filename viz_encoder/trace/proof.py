@@ -242,9 +242,7 @@ def _checked_rows(layer: LayerTrace) -> Float[Tensor, "head checked query"]:
     step = min(n_queries, max(1, budget // (4 * n_keys)))
     found = columns.new_empty(layer.n_heads, columns.shape[1], n_queries)
     for walk in walks(layer, step, budget):
-        for start in range(0, n_queries, step):
-            rows = slice(start, min(start + step, n_queries))
-            weights = walk.weights(rows)
+        for rows, weights in walk.blocks():
             found[walk.heads, :, rows] = torch.bmm(columns[walk.heads], weights.mT)
     return found
 

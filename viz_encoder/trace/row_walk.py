@@ -1,13 +1,15 @@
-"""Row walk: iterates over a layer's maps in blocks of rows, reusing two buffers."""
+"""Row walk: goes through a layer's maps in blocks of heads and rows, reusing two buffers."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
 from viz_encoder.model.attention import Buffers
+from viz_encoder.trace import head_rows
 from viz_encoder.trace.layer import LayerTrace, Rows
 
 BLOCK_BYTES = 2**22  # weights per block; smaller blocks are dominated by call overhead
@@ -28,18 +30,33 @@ class RowWalk:
 
     layer: LayerTrace
     heads: slice
+    most_rows: int
     memory: tuple[Float[Tensor, " number"], Float[Tensor, " number"]]
+    span: int = 0
     scores: Float[Tensor, "head query key"] | None = None
+    _whole: Float[Tensor, "head query key"] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         """Lay out the keys."""
         self._keys = None if self.layer.maps is not None else self.layer.keys_of(self.heads)
 
+    def blocks(self) -> Iterator[tuple[slice, Float[Tensor, "head query key"]]]:
+        """All rows in order; where they are one block, it is computed once."""
+        n_rows = self.layer.q.shape[1]
+        if self.most_rows >= n_rows:
+            self._whole = self.weights(slice(0, n_rows)) if self._whole is None else self._whole
+            yield slice(0, n_rows), self._whole
+            return
+        for start in range(0, n_rows, self.most_rows):
+            rows = slice(start, min(start + self.most_rows, n_rows))
+            yield rows, self.weights(rows)
+
     def weights(self, rows: Rows) -> Float[Tensor, "head query key"]:
-        """Read-only: kept maps are returned without a copy."""
-        if self.layer.maps is not None:
-            return self.layer.weights(self.heads, rows)
+        """Read-only: kept maps are returned without a copy, unless bands are read."""
         n_rows = rows.stop - rows.start if isinstance(rows, slice) else len(rows)
+        if self.layer.maps is not None:
+            kept = self.layer.weights(self.heads, rows)
+            return self.block(1, n_rows).copy_(kept) if self.span else kept
         into = Buffers(*(self.block(at, n_rows) for at in (0, 1)))
         self.scores = into.scores
         return self.layer.weights(self.heads, rows, self._keys, into)
@@ -47,15 +64,43 @@ class RowWalk:
     def block(self, at: int, n_rows: int) -> Float[Tensor, "head query key"]:
         """One buffer, viewed as a block of n_rows rows."""
         shape = self.heads.stop - self.heads.start, n_rows, self.layer.k.shape[1]
-        return self.memory[at][: shape[0] * shape[1] * shape[2]].view(shape)
+        n_cells = shape[0] * shape[1] * shape[2]
+        return self.memory[at][self.span :][:n_cells].view(shape)
+
+    def bands(self, rows: slice) -> Float[Tensor, "head query band"]:
+        """Of the last block: the weight at each offset −span … span from the query.
+
+        A view of the buffer, where the weight at an offset lies so many places on. Where a row
+        has no such key, it reaches into what lies beside it; the caller leaves these out.
+        """
+        n_rows, n_keys = rows.stop - rows.start, self.layer.k.shape[1]
+        n_heads = self.heads.stop - self.heads.start
+        shape, strides = (n_heads, n_rows, 2 * self.span + 1), (n_rows * n_keys, n_keys + 1, 1)
+        return self.memory[1].as_strided(
+            shape, strides, self.memory[1].storage_offset() + rows.start
+        )
 
 
-def walks(layer: LayerTrace, most_rows: int, budget: int) -> Iterator[RowWalk]:
-    """Iterate over all heads, as many at a time as fit with blocks of most_rows rows."""
+def walks(layer: LayerTrace, most_rows: int, budget: int, span: int = 0) -> Iterator[RowWalk]:
+    """Iterate over all heads, as many at a time as fit with blocks of most_rows rows.
+
+    span: how far from the query `bands` reach, in layers whose keys are the queries' own tokens.
+    """
     one = most_rows * layer.k.shape[1]
     step = max(1, min(layer.n_heads, budget // (4 * one)))
-    device = layer.q.device
-    memory = tuple(torch.empty(step * one, dtype=layer.wide, device=device) for _ in range(2))
+    memory = torch.zeros(2, step * one + 2 * span, dtype=layer.wide, device=layer.q.device)
     for start in range(0, layer.n_heads, step):
         heads = slice(start, min(start + step, layer.n_heads))
-        yield RowWalk(layer, heads, (memory[0], memory[1]))
+        yield RowWalk(layer, heads, most_rows, (memory[0], memory[1]), span)
+
+
+def head_walks(layer: LayerTrace, span: int = 0) -> Iterator[RowWalk]:
+    """`walks` within the processor's cache: for sums that go over a block several times."""
+    fits = head_rows.rows_at_once(layer.k.shape[1], layer.q.device)
+    budget = budget_of(layer, head_rows.BLOCK_BYTES, head_rows.BLOCK_BYTES_GPU)
+    return walks(layer, min(layer.q.shape[1], fits), budget, span)
+
+
+def pairs_at(real: Float[Tensor, "#head token"], span: int) -> Float[Tensor, "#head token band"]:
+    """1 where a real query has a real token at each of the offsets −span … span."""
+    return real[:, :, None] * F.pad(real, (span, span)).unfold(1, 2 * span + 1, 1)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import repeat
 from math import log1p
 
 import torch
@@ -17,13 +18,14 @@ from viz_encoder.analyses.findings.sweep import (
     Even,
     HeadLinks,
     QuerySums,
-    blocks,
     even_of,
     links_of,
+    span_of,
     sums_of,
 )
 from viz_encoder.trace import LayerTrace, Trace
 from viz_encoder.trace.row_measures import entropies, js_distances, shares
+from viz_encoder.trace.row_walk import head_walks
 
 N_COMPARED = 32  # queries, evenly over the text, on which heads are compared with each other
 
@@ -60,16 +62,28 @@ def measure(
     offsets = offsets if own else ()
     known = len(names) == n_keys
     reach = _reach(reading, device) if own else _reach_across(reading, names, n_keys, device)
-    even = even_of(layer, 0, reading, offsets)
-    for head in range(layer.n_heads):
-        if head and layer.mask is not None and layer.mask.shape[0] > 1:
-            even = even_of(layer, head, reading, offsets)
-        walk = blocks(layer, head)
-        sums = sums_of(walk, reading, offsets, n_keys)
-        near = {o: (sums.at_offset[o], n_with(reading, o)) for o in offsets if abs(o) <= NEAR}
-        ordinary = sums.to_key / even.n_queries.clamp_min(1)
-        links = links_of(walk, ordinary, near, even.share, reach)
-        heads.append(MeasuredHead(number, head, sums, even, links))
+    even = even_of(layer, reading, offsets)
+    even *= layer.n_heads // len(even)
+    for walk in head_walks(layer, span_of(offsets)):
+        ours, sums = even[walk.heads], sums_of(walk, reading, offsets)
+        near = {
+            offset: (
+                torch.tensor([each.at_offset[offset] for each in sums], device=device),
+                n_with(reading, offset),
+            )
+            for offset in offsets
+            if abs(offset) <= NEAR
+        }
+        ordinary = torch.stack(
+            [
+                real.to_key / each.n_queries.clamp_min(1)
+                for real, each in zip(sums, ours, strict=True)
+            ]
+        )
+        share = torch.stack([each.share for each in ours])
+        found = links_of(walk, ordinary, near, share, reach)
+        numbers = range(walk.heads.start, walk.heads.stop)
+        heads += map(MeasuredHead, repeat(number), numbers, sums, ours, found)
     return MeasuredLayer(
         *(tuple(heads), _apart(layer, reading)),
         *(own, names if known else ("",) * n_keys),

@@ -9,11 +9,12 @@ import torch
 from jaxtyping import Float
 
 from viz_encoder.analyses.findings.reading import RunTokens, n_linked, pronouns_of, read
-from viz_encoder.analyses.findings.sweep import QuerySums, blocks, sums_of
+from viz_encoder.analyses.findings.sweep import QuerySums, sums_of
 from viz_encoder.arguments import OneOf, public, read_index
 from viz_encoder.errors import SelectionError
 from viz_encoder.result import ArrayResult
 from viz_encoder.trace import LayerTrace, Trace
+from viz_encoder.trace.row_walk import head_walks
 
 BY_OFFSET = {"previous": -1, "same": 0, "next": 1}
 SIDES = {"across": (0, 1), "a_to_b": (0,), "b_to_a": (1,)}  # whose words look at the other text
@@ -125,8 +126,12 @@ def role_shares(
         layer = trace.layers[number]
         if layer.cross or layer.k.shape[1] != trace.n_tokens or not n_queries:
             continue
-        for head in range(layer.n_heads):
-            sums = sums_of(blocks(layer, head), reading, (offset,), trace.n_tokens)
+        found = (
+            sums
+            for walk in head_walks(layer, abs(offset))
+            for sums in sums_of(walk, reading, (offset,))
+        )
+        for head, sums in enumerate(found):
             if role == "pronoun":
                 total = _linked(layer, head, sums, reading, pronouns)
             else:

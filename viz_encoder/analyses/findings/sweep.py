@@ -1,6 +1,6 @@
 """Sweep: what findings need of every head, from blocks of its rows; no map is ever held whole."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -9,12 +9,11 @@ from torch import Tensor
 
 from viz_encoder.analyses.findings.reading import RunTokens
 from viz_encoder.trace import LayerTrace
-from viz_encoder.trace.head_rows import row_blocks, rows_at_once
+from viz_encoder.trace.row_walk import RowWalk, head_walks, pairs_at
 
 NEAR = 4  # tokens: at these distances many heads look at a place, whatever stands there
 FAR = 10  # tokens from which on a link is as telling as one that reaches further
 TINY = torch.finfo(torch.float32).tiny
-WeightRows = tuple[slice, Float[Tensor, "query key"]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,108 +43,86 @@ class HeadLinks:
     weight: Float[Tensor, " query"]
 
 
-def blocks(layer: LayerTrace, head: int) -> Callable[[], Iterator[WeightRows]]:
-    """Factory of iterators over one head's rows; a map of one block is computed once."""
-    n_queries, n_keys = layer.q.shape[1], layer.k.shape[1]
-
-    def walk() -> Iterator[WeightRows]:
-        for rows in row_blocks(n_queries, n_keys, layer.q.device):
-            yield rows, layer.weights(slice(head, head + 1), rows)[0].float()
-
-    if rows_at_once(n_keys, layer.q.device) < n_queries:
-        return walk
-    kept = list(walk())
-    return lambda: iter(kept)
+def even_attention(layer: LayerTrace) -> LayerTrace:
+    """A layer with the same mask, whose heads look evenly at all keys they may attend to."""
+    n_heads = 1 if layer.mask is None else len(layer.mask)
+    q, k = (x.new_zeros(n_heads, x.shape[1], 1, dtype=torch.float32) for x in (layer.q, layer.k))
+    return LayerTrace(q, k, k, 1.0, mask=layer.mask, cross=layer.cross)
 
 
-def even_blocks(layer: LayerTrace, head: int) -> Callable[[], Iterator[WeightRows]]:
-    """The same blocks with every row uniform over the keys it may attend to."""
-    n_queries, n_keys = layer.q.shape[1], layer.k.shape[1]
-
-    def walk() -> Iterator[WeightRows]:
-        for rows in row_blocks(n_queries, n_keys, layer.q.device):
-            allowed = torch.ones(rows.stop - rows.start, n_keys, device=layer.q.device)
-            if layer.mask is not None:
-                mask = layer.mask[head if layer.mask.shape[0] > 1 else 0]
-                allowed = allowed * (mask[rows] if mask.shape[0] > 1 else mask)
-            yield rows, allowed / allowed.sum(dim=1, keepdim=True).clamp_min(1)
-
-    return walk
+def span_of(offsets: tuple[int, ...]) -> int:
+    """The farthest of the offsets."""
+    return max(map(abs, offsets), default=0)
 
 
-def sums_of(
-    walk: Callable[[], Iterator[WeightRows]],
-    reading: RunTokens,
-    offsets: tuple[int, ...],
-    n_keys: int,
-) -> QuerySums:
-    """Sums of one head; between and at_offset only where the keys are the queries' own tokens."""
-    first = next(walk())[1]
-    device, own = first.device, n_keys == len(reading.names) and bool(offsets)
+def sums_of(walk: RowWalk, reading: RunTokens, offsets: tuple[int, ...]) -> list[QuerySums]:
+    """Sums of each head; between and at_offset only where the keys are the queries' own tokens."""
+    n_heads, n_keys = walk.heads.stop - walk.heads.start, walk.layer.k.shape[1]
+    device, own = walk.layer.q.device, n_keys == len(reading.names) and bool(offsets)
     real = reading.real.to(device, torch.float32)
     words = reading.content.to(device)
     sides = torch.stack([words & (reading.segment.to(device) == side) for side in (0, 1)]).float()
-    totals = torch.zeros(3, n_keys, device=device)
-    found = torch.zeros(len(offsets), device=device)
-    for rows, weights in walk():
-        totals += torch.cat([real[None, rows], sides[:, rows]]) @ weights
+    asked = torch.cat([real[None], sides]).expand(n_heads, -1, -1)
+    both = pairs_at(real[None], walk.span) > 0
+    totals = torch.zeros(n_heads, 3, n_keys, device=device)
+    bands = torch.zeros(n_heads, 2 * walk.span + 1, device=device)
+    for rows, weights in walk.blocks():
+        totals += torch.bmm(asked[..., rows], weights.float())
         if own:
-            found += _bands(weights, rows.start, offsets, real)
-    between = (float(totals[1] @ sides[1]), float(totals[2] @ sides[0])) if own else (0.0, 0.0)
-    return QuerySums(totals[0], between, dict(zip(offsets, found.tolist(), strict=True)))
+            bands += walk.bands(rows).float().where(both[:, rows], 0.0).sum(dim=1)
+    between = totals.new_zeros(n_heads, 2)
+    if own:
+        between = torch.stack([totals[:, 1] @ sides[1], totals[:, 2] @ sides[0]], dim=1)
+    at = bands[:, [offset + walk.span for offset in offsets]]
+    numbers = zip(totals[:, 0], between.tolist(), at.tolist(), strict=True)
+    return [
+        QuerySums(to_key, (across[0], across[1]), dict(zip(offsets, found, strict=True)))
+        for to_key, across, found in numbers
+    ]
 
 
-def _bands(
-    weights: Float[Tensor, "query key"],
-    start: int,
-    offsets: tuple[int, ...],
-    real: Float[Tensor, " token"],
-) -> Float[Tensor, " offset"]:
-    """The weight on the token at each offset, summed over these queries; padding never counts."""
-    found = []
-    for offset in offsets:
-        band = weights.diagonal(start + offset)
-        query = max(start, -offset)
-        both = real[query : query + len(band)] * real[query + offset : query + offset + len(band)]
-        found.append(torch.dot(band, both))
-    return torch.stack(found)
-
-
-def even_of(layer: LayerTrace, head: int, reading: RunTokens, offsets: tuple[int, ...]) -> Even:
-    """Even attention under a head's mask, in the same sums as its real attention."""
-    walk = even_blocks(layer, head)
+def even_of(layer: LayerTrace, reading: RunTokens, offsets: tuple[int, ...]) -> list[Even]:
+    """Even attention under a layer's mask, by head, in the same sums as its real attention."""
     real = reading.real.to(layer.q.device, torch.float32)
-    share = torch.cat([rows.amax(dim=1) for _, rows in walk()])
-    n_queries = torch.stack([real[at] @ (rows > 0).float() for at, rows in walk()]).sum(dim=0)
-    return Even(sums_of(walk, reading, offsets, layer.k.shape[1]), share, n_queries)
+    found = list[Even]()
+    for walk in head_walks(even_attention(layer), span_of(offsets)):
+        share = torch.cat([rows.amax(dim=2) for _, rows in walk.blocks()], dim=1)
+        n_queries = torch.stack([real[at] @ (rows > 0).float() for at, rows in walk.blocks()])
+        found += map(Even, sums_of(walk, reading, offsets), share, n_queries.sum(dim=0))
+    return found
 
 
 def links_of(
-    walk: Callable[[], Iterator[WeightRows]],
-    ordinary: Float[Tensor, " key"],
-    near: dict[int, tuple[float, int]],
-    share: Float[Tensor, " query"],
+    walk: RowWalk,
+    ordinary: Float[Tensor, "head key"],
+    near: dict[int, tuple[Float[Tensor, " head"], int]],
+    share: Float[Tensor, "#head query"],
     reach: Callable[[slice], Float[Tensor, "query key"]],
-) -> HeadLinks:
+) -> list[HeadLinks]:
     """For each query, the key with the best score: weight · ln(weight / expected weight) ·
     reach.
 
     Args:
-        walk: the head's rows.
+        walk: the heads.
         ordinary: what each key gets on average of the queries that may attend to it.
-        near: what the head gives to the token at each small offset, summed over so many queries;
+        near: what the heads give to the token at each small offset, summed over so many queries;
             a link is compared with the others of its offset.
         share: what each query would give evenly to each of the keys it may attend to.
         reach: how telling a link between two places is, 0 for what is no link.
     """
     parts = []
-    for rows, weights in walk():
-        base = torch.maximum(ordinary[None], share[rows, None])
-        for offset, (total, count) in near.items():
-            band = base.diagonal(rows.start + offset)
-            others = (total - weights.diagonal(rows.start + offset)) / max(count - 1, 1)
+    for rows, weights in walk.blocks():
+        weights = weights.float()
+        base = torch.maximum(ordinary[:, None], share[:, rows, None])
+        for offset, (totals, count) in near.items():
+            shift = rows.start + offset
+            band = base.diagonal(shift, dim1=1, dim2=2)
+            own = weights.diagonal(shift, dim1=1, dim2=2)
+            others = (totals[:, None] - own) / max(count - 1, 1)
             band.copy_(torch.maximum(band, others))
         score = (weights.clamp_min(TINY) / base.clamp_min(TINY)).log_() * weights * reach(rows)
-        best = score.max(dim=1)
-        parts.append((best.values, best.indices, weights.gather(1, best.indices[:, None])[:, 0]))
-    return HeadLinks(*(torch.cat(column).cpu() for column in zip(*parts, strict=True)))
+        best = score.max(dim=2)
+        given = weights.gather(2, best.indices[..., None])[..., 0]
+        parts.append((best.values, best.indices, given))
+    columns = (torch.cat(column, dim=1).cpu() for column in zip(*parts, strict=True))
+    return list(map(HeadLinks, *columns))
