@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 
 import viz_encoder as vz
 from tests.refusals import refused
@@ -10,7 +11,14 @@ from viz_encoder.errors import InputError, SelectionError
 
 TEXT = "The animal didn't cross the street because it was too tired"
 KEYS = "the keys to the cabinet [MASK] old"
-CUT = [(5, 11, 10, 2), (0, None, 4, 2), (5, None, 10, 2), (2, 3, 10, 13)]
+CUT = [
+    (5, 11, 10, 2),
+    (0, None, 4, 2),
+    (5, None, 10, 2),
+    (2, 3, 10, 13),
+    (4, 1, 3, 2),
+    (5, 1, 3, 2),
+]
 
 
 @pytest.fixture(scope="module")
@@ -30,18 +38,25 @@ def test_a_cut_link_is_a_run_under_a_mask(minilm, found):
     for link, value in zip(cut.links, cut.values, strict=True):
         masked = effects.changed(minilm, TEXT, [code(*link)])
         wanted = float(masked.output[10] @ direction) - found.score
-        assert value == pytest.approx(wanted, abs=2e-5 * found.score)
+        assert value == pytest.approx(wanted, abs=2e-6 * found.score)
     assert cut.links == tuple(CUT) and told[-1] == 1
     assert cut.to_frame()["effect"].tolist() == cut.values.tolist()
 
 
-def test_a_row_of_which_nothing_would_be_left_has_no_effect(grammar):
-    causal = vz.Encoder(
-        vz.EncoderConfig(d_model=8, n_heads=2, n_layers=2, d_ff=16, embedding="vector", causal=True)
-    ).eval()
+def test_a_row_of_which_nothing_would_be_left_has_no_effect():
+    sizes = {"d_model": 8, "n_heads": 2, "n_layers": 3, "d_ff": 16}
+    places = {"positions": "none", "rotary_base": 10.0, "relative_buckets": 8}
+    config = vz.EncoderConfig(**sizes, **places, embedding="vector", causal=True)
+    causal = vz.Encoder(config).eval()
+    torch.nn.init.normal_(causal.relative, generator=torch.Generator().manual_seed(0))
     vectors = np.random.default_rng(0).normal(size=(4, 8)).astype(np.float32)
     cut = effects.links(causal, vectors, [(0, 0, 0, 0), (0, 0, 2, 1)], measure="state")
     assert np.isnan(cut.values).tolist() == [True, False]
+    one = effects.links(causal, vectors, [(0, 1, 1, 0)], measure="state", at=3).values[0]
+    runs = vz.capture(causal, vectors), effects.changed(causal, vectors, ["l0.1:1-0"])
+    before, after = (run.output[3].double() for run in runs)
+    wanted = 1 - float(torch.cosine_similarity(before, after, dim=0))
+    assert one == pytest.approx(wanted, rel=1e-4) and one > 1e-7
 
 
 @pytest.mark.parametrize(

@@ -210,7 +210,7 @@ AIMED = """async () => {
   const aimed = [];
   const node = document.querySelector("main");
   const options = { kind: "viz-share", sizes: [0, 0], parts: [], choose: () => {} };
-  const aim = ({ layer, head }) => aimed.push(`${layer}.${head}`);
+  const aim = (place) => aimed.push(place ? `${place.layer}.${place.head}` : "left");
   const heads = new HeadCells(node, { ...options, aim });
   heads.enter(2, 3);
   const send = (type, layer, head, more) =>
@@ -223,11 +223,13 @@ AIMED = """async () => {
   await rest();
   heads.cells[1][1].focus();
   send("pointerdown", 1, 2);
+  heads.cells[1][2].focus();
   await rest();
+  node.dispatchEvent(new PointerEvent("pointerleave"));
   return aimed;
 }"""
 
 
 def test_a_head_is_aimed_at_where_the_pointer_rests_or_presses_and_not_where_it_sweeps(bare):
     bare.mouse.move(700, 500)
-    assert bare.evaluate(AIMED) == ["0.1", "1.2"]
+    assert bare.evaluate(AIMED) == ["left", "0.1", "left", "left", "1.2", "left"]

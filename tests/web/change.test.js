@@ -108,14 +108,15 @@ test("a signed part comes with the weights now, and what only one run has is no 
   const selection = { ...VIEW, name: "3.1", kept: "all" };
   const map = { run, selection, view: new Viewport(2), node: { dataset: {} }, signed: CHANGES, arrived: () => {} };
   const parts = new Tiles(map);
-  await parts.load(run, async (answer) => answer);
+  const fresh = Object.assign(async (answer) => answer, { signal: new AbortController().signal });
+  await parts.load(run, fresh);
   assert.deepEqual(asked, ["compared_map?reference=b&layer=3&head=1&hide_special=false&rows=0:2&keys=0:2"]);
   const { value, now } = parts.at(0, 0);
   assert.deepEqual([value, now, parts.list[0].most, parts.list[0].masked], [-0.5, 0.25, 0.5, false]);
   assert.equal(map.node.dataset.painted, "r:3.1:all:change:b");
   answers[0] = part([-0.5, NaN, NaN, NaN], { rows: [], keys: [1] });
   const others = new Tiles(map);
-  await others.load(run, async (answer) => answer);
+  await others.load(run, fresh);
   assert.equal(others.list[0].masked, true);
 });
 

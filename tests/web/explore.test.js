@@ -222,7 +222,7 @@ test("the map shows shares or effects of the question, and weights where the mea
   const run = { numbers: async (path) => asked.push(path) };
   assert.equal(maps.shows, "");
   maps.ask(run, "of=state&token=3");
-  assert.deepEqual([maps.run, maps.shows, maps.ahead], [run, "share:of=state&token=3", true]);
+  assert.deepEqual([maps.run, maps.shows, maps.steps], [run, "share:of=state&token=3", null]);
   maps.found(FOUND);
   assert.deepEqual([maps.most, maps.write(5), maps.write(0.01)], [5, "50%", ""]);
   assert.equal(maps.titled("ayer 1", run), "Share of each link against “wide”: layer 1");
@@ -230,10 +230,12 @@ test("the map shows shares or effects of the question, and weights where the mea
   await maps.part(run, selection, [0, 4], [1, 4]);
   assert.match(asked[0], /^attribution\/map\?of=state&token=3&query=3&layer=1&head=2.*&told=1&rows=0:4&keys=1:4$/);
   assert.match(maps.file("npz"), /^attribution\/map\/npz\?of=state&token=3&query=3&layer=1&head=2/);
-  selection.measure = "effect";
-  assert.deepEqual([maps.shows, maps.ahead, maps.steps], ["effect:of=state&token=3:3", false, [4, 16, 0]]);
-  run.n = 64; // so few tokens are measured before the click
-  assert.deepEqual([maps.ahead, maps.steps], [true, [0]]);
+  [selection.measure, run.n] = ["effect", 65];
+  assert.deepEqual([maps.shows, maps.ahead, maps.steps], ["effect:of=state&token=3:3", 2, [1, 4, 16, 0]]);
+  run.n = 64; // all links of so few tokens are measured before the click
+  assert.deepEqual([maps.ahead, maps.steps], [4, [1, 4, 16, 0]]);
+  run.n = 16;
+  assert.deepEqual(maps.steps, [0]);
   assert.match(maps.file("csv"), /^attribution\/effect\/map\/csv\?of=state&token=3&query=3&layer=1/);
   let told = 0;
   maps.on(() => told++);

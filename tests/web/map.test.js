@@ -13,7 +13,7 @@ import { makeScale } from "../../assets/web/core/colors.js";
 import { Viewport } from "../../assets/web/core/viewport.js";
 
 const VIEW = { layer: 3, head: 5, hide: false, renorm: false, words: false };
-const fresh = Object.assign(async (answer) => answer, { signal: null });
+const fresh = Object.assign(async (answer) => answer, { signal: new AbortController().signal });
 
 // A run of n tokens whose weight is 10 · query + key, and the map that shows it.
 function shownMap(n) {
@@ -49,12 +49,45 @@ test("a small map comes whole and exact", async () => {
   assert.deepEqual([...map.parts.list[0].tops], [3, 13, 23, 33]);
   assert.equal(map.parts.list[0].most, 33);
   await map.parts.load(run, fresh);
-  await map.parts.expect(2, 7);
+  await map.parts.expect({ layer: 2, head: 7 });
   assert.deepEqual([asked, map.prepared.length, map.arrivals], [["5 0,4 0,4", "7 0,4 0,4"], 1, 1]);
   Object.assign(map.selection, { name: "2.7", layer: 2, head: 7 });
   await map.parts.load(run, fresh);
   assert.deepEqual([asked.length, map.parts.list], [2, map.prepared]); // as it was prepared
   assert.equal(await shownMap(0).map.parts.at(0, 0).tile, undefined);
+});
+
+test("what is measured ahead of a click is taken over by it, and stops where the head is left", async () => {
+  const { map, run } = shownMap(4);
+  const asked = [];
+  const part = (_run, view, _rows, _keys, most, signal) =>
+    new Promise((done) =>
+      asked.push({
+        of: `${view.head}:${most}`,
+        signal,
+        come: () => done({ values: new Float32Array(16), shape: [4, 4], step: [1, 1] }),
+      }),
+    );
+  map.signed = { shows: "effect", steps: [1, 4, 0], ahead: 2, part };
+  const turn = () => new Promise((done) => setTimeout(done));
+  map.parts.expect({ layer: 2, head: 6 });
+  await turn();
+  map.parts.expect({ layer: 2, head: 7 });
+  assert.equal(asked[0].signal.aborted, true);
+  await asked[0].come();
+  await turn();
+  Object.assign(map.selection, { name: "2.7", layer: 2, head: 7 });
+  map.parts.load(run, fresh);
+  map.parts.expect(null);
+  await turn();
+  assert.deepEqual([asked.map(({ of }) => of), asked[1].signal.aborted], [["6:1", "7:1"], false]);
+  assert.ok(map.parts.list[0].values.every(Number.isNaN)); // until then it is empty
+  for (const at of [1, 2, 3]) {
+    asked[at].come();
+    await turn();
+    await turn();
+  }
+  assert.deepEqual([asked.map(({ of }) => of).join(), map.parts.list[0].sketch], ["6:1,7:1,7:4,7:0", false]);
 });
 
 test("of a long map a window around what is in sight is exact, over the pooled whole", async () => {

@@ -180,6 +180,17 @@ class _Along(NoAnswer):
     score: Score
     words: str
 
+    @property
+    def reads(self) -> tuple[int, ...] | None:
+        """The only tokens whose states are read; None for all."""
+        match self.readout:
+            case AnswerLogits(head, None):
+                return head.reads
+            case AnswerLogits(_, int(token)) | FinalState(token):
+                return (token,)
+            case _:
+                return None
+
     def read(self, outputs: Outputs) -> Float[np.ndarray, " variant"]:
         """The vector along the direction, less what the other run has of it."""
         with torch.inference_mode():

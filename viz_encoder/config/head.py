@@ -47,6 +47,11 @@ class HeadConfig(OneLine):
         """Number of inputs per position."""
         return d_model * (2 if self.pool in (HeadPool.CLS_MEAN, HeadPool.CLS_DIST) else 1)
 
+    @property
+    def reads(self) -> tuple[int, ...] | None:
+        """The only tokens whose states it reads; None where it reads all of them."""
+        return {HeadPool.CLS: (0,), HeadPool.CLS_DIST: (0, 1)}.get(self.pool)
+
     def n_parameters(self, d_model: int) -> int:
         """Number of weights, without those of a learned query, which the encoder's axes tell."""
         width = self.width(d_model)

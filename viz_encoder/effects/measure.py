@@ -27,7 +27,10 @@ Answer = tuple[str, float]  # a prediction head's best label, and its probabilit
 
 @runtime_checkable
 class Measure(Protocol):
-    """A number of an output; `words` says in plain words what it is."""
+    """A number of an output; `words` says in plain words what it is.
+
+    One that reads the states of some tokens alone names them as `reads`.
+    """
 
     @property
     def words(self) -> str:
@@ -101,6 +104,11 @@ class Logits:
         """Which two logits are compared, and where."""
         place = "" if self.place is None else f" at token {self.place}"
         return f"logit of “{self.name(self.answer)}” − “{self.name(self.other)}”{place}"
+
+    @property
+    def reads(self) -> tuple[int, ...] | None:
+        """The tokens whose states the head reads; None for all."""
+        return self.head.reads if self.place is None else (self.place,)
 
     def name(self, number: int) -> str:
         """Name of a label."""
@@ -211,6 +219,7 @@ class StateChange(NoAnswer):
     def __init__(self, run: Rerun, at: Token | None) -> None:
         at = None if at is None else read_token(at, run.sample.tokens)
         self._at, self._real, self._before = at, run.valid[0], run.output
+        self.reads = None if at is None else (at,)
         whose = "mean over the tokens" if at is None else f"token {at}, “{run.sample.tokens[at]}”"
         self.words = f"1 − cosine between the last hidden state and the untouched one ({whose})"
 

@@ -15,6 +15,7 @@ from viz_encoder.config import EncoderConfig
 from viz_encoder.errors import InputError, SelectionError
 from viz_encoder.inputs import Inputs
 from viz_encoder.inputs.sample import Sample
+from viz_encoder.model.attention import LayerRecord
 from viz_encoder.model.layer_masks import CustomMask
 from viz_encoder.trace.capture import arguments, at_rest, on_device
 from viz_encoder.trace.run_facts import require_no_knock
@@ -88,9 +89,13 @@ class Rerun:
     """One input on one encoder: each layer's input, each head's output, and the final output."""
 
     def __init__(
-        self, encoder: LoadedEncoder, inputs: Inputs, mask: CustomMask | None = None
+        self,
+        encoder: LoadedEncoder,
+        inputs: Inputs,
+        mask: CustomMask | None = None,
+        records: list[LayerRecord] | None = None,
     ) -> None:
-        """Run it once, untouched; with a custom mask, if one is given."""
+        """Run it once, untouched; with a custom mask, and adding to records, if they are given."""
         require_no_knock(encoder.model, "effect, patch and the like")
         if len(inputs.samples) != 1:
             raise InputError(f"There are {len(inputs.samples)} inputs; give them one at a time.")
@@ -106,7 +111,7 @@ class Rerun:
             self.said: list[Float[Tensor, "1 head token d_value"]] = []
             for block, given in zip(self.model.layers, self.given, strict=True):
                 self.entered.append(x)
-                x = block(x, given._replace(edit=self._listen))
+                x = block(x, given._replace(edit=self._listen), records)
             self.output: Float[Tensor, "1 token d_model"] = self.model.final_norm(x)
 
     def _listen(self, mixed: Tensor) -> Tensor:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from viz_encoder.config import EncoderConfig
@@ -30,6 +30,13 @@ class Given(NamedTuple):
     angles: Float[Tensor, "token half"] | None = None  # by which queries and keys are turned
     relative: Float[Tensor, "head distance"] | None = None  # added to the scores
     edit: HeadEdit | None = None  # edits the heads' outputs before W_O
+    queries: Int[Tensor, " query"] | None = None  # the only tokens that are wanted of the layer
+
+    def of(self, queries: Int[Tensor, " query"]) -> "Given":
+        """For a layer of which only these tokens are wanted."""
+        rows = self.mask is not None and self.mask.shape[-2] > 1
+        mask = self.mask[..., queries, :] if self.mask is not None and rows else self.mask
+        return self._replace(mask=mask, queries=queries)
 
 
 NOTHING = Given()
@@ -163,14 +170,10 @@ class SelfAttention(nn.Module):
         x: Float[Tensor, "batch token d_model"],
         given: Given = NOTHING,
         records: list[LayerRecord] | None = None,
-    ) -> Float[Tensor, "batch token d_model"]:
+    ) -> Float[Tensor, "batch query d_model"]:
         """Mix the values of the tokens that each token may attend to; add to records if given."""
-        q = split_heads(self.q(x), self.n_heads)
-        k = split_heads(self.k(x), self.n_heads)
-        v = split_heads(self.v(x), self.n_heads)
-        if given.angles is not None:
-            q, k = rotate(q, given.angles), rotate(k, given.angles)
-        mixed = self._mix(q, k, v, given)
+        q, k, v = self.project(x, given)
+        mixed = self.mix(q, k, v, given)
         if records is not None:
             signature = sign_off(mixed.detach())  # no gradient is asked of it
             records.append(LayerRecord(q, k, v, given.mask, self.scale, signature, given.relative))
@@ -178,19 +181,39 @@ class SelfAttention(nn.Module):
             mixed = given.edit(mixed)
         return self.out(mixed)
 
+    def project(
+        self, x: Float[Tensor, "batch token d_model"], given: Given
+    ) -> tuple[
+        Float[Tensor, "batch head query d_head"],
+        Float[Tensor, "batch head token d_head"],
+        Float[Tensor, "batch head token d_value"],
+    ]:
+        """Queries, keys and values of the tokens, turned to their positions."""
+        asked, angles = x, given.angles
+        if given.queries is not None:
+            asked = x[:, given.queries]
+            angles = None if angles is None else angles[given.queries]
+        q = split_heads(self.q(asked), self.n_heads)
+        k = split_heads(self.k(x), self.n_heads)
+        v = split_heads(self.v(x), self.n_heads)
+        if given.angles is None or angles is None:
+            return q, k, v
+        return rotate(q, angles), rotate(k, given.angles), v
+
     def out(
         self, mixed: Float[Tensor, "batch head token d_value"]
     ) -> Float[Tensor, "batch token d_model"]:
         """W_O: what the heads give, put side by side and mixed."""
         return self.o(merge_heads(mixed))
 
-    def _mix(self, q: Tensor, k: Tensor, v: Tensor, given: Given) -> Tensor:
+    def mix(self, q: Tensor, k: Tensor, v: Tensor, given: Given) -> Tensor:
         """softmax(q·kᵀ·scale + relative) · v over the allowed keys, by torch's fused kernel."""
         dropout, mask = self.dropout if self.training else 0.0, given.mask
         attend = partial(F.scaled_dot_product_attention, dropout_p=dropout, scale=self.scale)
         if given.relative is None:
             return attend(q, k, v, attn_mask=mask)
-        bias = spread(given.relative, torch.arange(q.shape[2], device=q.device))[None]
+        every = torch.arange(q.shape[2], device=q.device)
+        bias = spread(given.relative, every if given.queries is None else given.queries)[None]
         if mask is None:
             return attend(q, k, v, attn_mask=bias)
         bias = bias.masked_fill(~mask, -torch.inf)

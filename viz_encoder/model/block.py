@@ -79,10 +79,17 @@ class Block(nn.Module):
         x: Float[Tensor, "batch token d_model"],
         given: Given = NOTHING,
         records: list[LayerRecord] | None = None,
-    ) -> Float[Tensor, "batch token d_model"]:
+    ) -> Float[Tensor, "batch query d_model"]:
         """Run the block; the attention layer adds its record to records if given."""
-        normed = self.attn_norm(x) if self.pre_norm else x
-        return self.after_attention(x, self.attn(normed, given, records))
+        attended = self.attn(self.before_attention(x), given, records)
+        return self.after_attention(x if given.queries is None else x[:, given.queries], attended)
+
+    def before_attention(
+        self, x: Float[Tensor, "batch token d_model"]
+    ) -> Float[Tensor, "batch token d_model"]:
+        """What attention reads of what enters the block."""
+        normed: Tensor = self.attn_norm(x) if self.pre_norm else x
+        return normed
 
     def after_attention(
         self,

@@ -37,7 +37,7 @@ export class Atlas {
 
   /** `expect` is told which head the next click may choose.
    * @param {Selection} selection @param {HeadStatistics} measures @param {HeadOrder} order
-   * @param {(place: HeadPlace) => unknown} expect */
+   * @param {(place: HeadPlace | null) => unknown} expect */
   constructor(selection, measures, order, expect) {
     this.selection = selection;
     this.measures = measures;

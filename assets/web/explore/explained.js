@@ -51,7 +51,7 @@ export class Explained extends Emitter {
   told = el("p", { class: "viz-caption viz-explained-told", role: "status" });
 
   /** @param {Selection} selection @param {PairLinksView} pair @param {Reference} reference
-   * @param {(place: HeadPlace) => unknown} aim at a head whose map the next click may choose */
+   * @param {(place: HeadPlace | null) => unknown} aim at a head whose map the next click may choose */
   constructor(selection, pair, reference, aim) {
     super();
     this.question = new Question(() => this.ask(), reference);

@@ -37,7 +37,6 @@ export class MapChanges extends Emitter {
   /** @type {Numbers[]} */ layers = []; // all heads of each layer, small
   largest = 0; // change of a head so far
   noun = "change";
-  ahead = true;
   none = "nothing to compare";
   empty = "masked in a run";
   alone = "token in one run only";

@@ -22,7 +22,7 @@ export class MeasuredHeads {
   title = el("h3");
 
   /** @param {Selection} selection @param {PairLinksView} pair @param {(sentence: string) => unknown} say
-   * @param {(place: HeadPlace) => unknown} aim */
+   * @param {(place: HeadPlace | null) => unknown} aim */
   constructor(selection, pair, say, aim) {
     this.selection = selection;
     this.pair = pair;
@@ -86,7 +86,7 @@ const sharesOf = (shown, verb) => ({
 });
 
 /** All heads as small cells with their numbers.
- * @type {(choose: (place: HeadPlace) => unknown, say: (sentence: string) => unknown, aim?: (place: HeadPlace) => unknown) => HeadGrid} */
+ * @type {(choose: (place: HeadPlace) => unknown, say: (sentence: string) => unknown, aim?: (place: HeadPlace | null) => unknown) => HeadGrid} */
 export function shareGrid(choose, say, aim) {
   const tell = (/** @type {HeadPlace | null} */ place) => place && grid.numbers && say(grid.said(place));
   const cells = {

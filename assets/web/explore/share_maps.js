@@ -32,8 +32,9 @@ const SAID = {
   },
 };
 
-const SHORT = 64; // tokens, of which all links of a query are measured within a second
-const STEPS = [4, 16, 0]; // so many links of a query, then all
+const FEW = 16; // tokens, of which all links of a query are measured at once
+const STEPS = [1, 4, 16, 0]; // so many links of a query, then all
+const SHORT = 64; // tokens, of which all of them are measured ahead of a click; of more, the first two
 
 const partOf = (/** @type {Range} */ rows, /** @type {Range} */ keys) =>
   `rows=${rows.join(":")}&keys=${keys.join(":")}`;
@@ -89,12 +90,13 @@ export class ShareMaps extends Emitter {
     return `${this.#kind}:${this.#asked}${this.#kind === "effect" ? `:${this.selection.query}` : ""}`;
   }
 
-  get ahead() {
-    return this.#kind === "share" || Number(this.run?.n) <= SHORT;
+  get steps() {
+    if (this.#kind === "share") return null;
+    return Number(this.run?.n) > FEW ? STEPS : STEPS.slice(-1);
   }
 
-  get steps() {
-    return this.#kind === "share" ? null : this.ahead ? [0] : STEPS;
+  get ahead() {
+    return Number(this.run?.n) > SHORT ? 2 : STEPS.length;
   }
 
   get noun() {

@@ -51,7 +51,7 @@ class ExploreTab extends TabShell {
   order = new HeadOrder(this.selection, this.measures, this.pair);
   changes = new MapChanges(this.selection, this.measures);
   map = new AttentionMap(this.selection, this.#say);
-  #expect = (/** @type {HeadPlace} */ { layer, head }) => this.map.parts.expect(layer, head);
+  #expect = (/** @type {HeadPlace | null} */ place) => this.map.parts.expect(place);
   atlas = new Atlas(this.selection, this.measures, this.order, this.#expect);
   lines = new LinesView(this.selection, this.#say);
   predictions = new Predictions(this.selection);

@@ -26,7 +26,9 @@ export class Tiles {
   /** @type {Tile[]} */ list = [];
   asked = ""; // of which map
   /** @type {Map<string, Tile>} */ #known = new Map(); // the latest parts, by what was asked
+  /** @type {Map<string, { part: Promise<Tile>, stop: AbortController, waits: number }>} */ #coming = new Map();
   #aiming = new Latest(() => {}); // whoever clicks is told
+  #aim = ""; // the map that is aimed at
   /** @type {Promise<unknown>} */ #ahead = Promise.resolve(); // what was asked for last, one at a time
 
   /** @param {AttentionMap} map is told of each part that comes (`arrived`) */
@@ -48,7 +50,9 @@ export class Tiles {
     }
     /** @type {Range} */ const whole = [0, view.n];
     const near = view.n > WHOLE && view.zoomed;
-    if (!this.list.length && !this.#known.has(`${asked}:${whole}:${whole}`)) this.#sketch(run);
+    const name = `${asked}:${whole}:${whole}`;
+    const [few = 0] = map.signed?.steps ?? [];
+    if (!this.list.length && !this.#known.has(name) && !this.#known.has(`${name}:${few}`)) this.#sketch(run);
     if (!this.list.length || (this.list[0].sketch && !near)) await this.#fetch(run, fresh, whole, whole);
     if (near) await this.#fetch(run, fresh, ...around(view));
     map.node.dataset.painted = asked;
@@ -56,17 +60,24 @@ export class Tiles {
     return true;
   }
 
-  // Have a head's whole map here, painted, ahead of the click that may choose it.
-  expect(/** @type {number} */ layer, /** @type {number} */ head) {
+  // Have a head's whole map here, painted, ahead of the click that may choose it; stop once that is aimed elsewhere.
+  expect(/** @type {HeadPlace | null} */ place) {
     const { map } = this;
-    const { run, view, selection } = map;
-    if (!run || !view.n || view.n > AHEAD || map.signed?.ahead === false) return;
-    const [asked, whole] = [{ ...selection, layer, head }, /** @type {Range} */ ([0, view.n])];
+    const { run, view, selection, signed } = map;
+    const asked = place && { ...selection, ...place, name: `${place.layer}.${place.head}`, kept: selection.kept };
+    const aim = run && asked ? this.#naming(run, asked) : "";
+    if (aim === this.#aim) return;
+    this.#aim = aim;
+    this.#aiming.stop();
+    if (!run || !asked || !view.n || view.n > AHEAD) return;
+    const whole = /** @type {Range} */ ([0, view.n]);
     return this.#aiming.run(async (fresh) => {
       await fresh(this.#ahead);
-      const coming = this.#part(run, { ...asked, name: `${layer}.${head}`, kept: selection.kept }, whole, whole, fresh);
-      this.#ahead = coming.catch(() => {});
-      map.prepare(await fresh(coming));
+      for (const most of signed?.steps?.slice(0, signed.ahead) ?? [0]) {
+        const coming = this.#part(run, asked, whole, whole, fresh, most);
+        this.#ahead = coming.catch(() => {});
+        map.prepare(await fresh(coming));
+      }
     });
   }
 
@@ -80,17 +91,36 @@ export class Tiles {
    * @type {(run: Run, view: MapView & { name: string, kept: string }, rows: Range, keys: Range, fresh: Fresh, most?: number) => Promise<Tile>} */
   async #part(run, view, rows, keys, { signal }, most = 0) {
     const { signed } = this.map;
-    const name = `${this.#naming(run, view)}:${rows}:${keys}`;
-    const ask = (/** @type {Signed} */ of) => inPlace(run, of, view, rows, keys, signal, most);
-    if (most && signed && !this.#known.has(name)) return ask(signed);
-    const tile =
-      this.#known.get(name) ??
-      (signed ? await ask(signed) : surveyed({ ...(await mapPart(run, view, rows, keys)), rows, keys }));
+    const whole = `${this.#naming(run, view)}:${rows}:${keys}`;
+    const name = most && !this.#known.has(whole) ? `${whole}:${most}` : whole;
+    const ask = async (/** @type {AbortSignal} */ stop) =>
+      signed
+        ? inPlace(run, signed, view, rows, keys, stop, most)
+        : surveyed({ ...(await mapPart(run, view, rows, keys)), rows, keys });
+    const tile = this.#known.get(name) ?? (await this.#once(name, ask, signal));
     this.#known.delete(name);
     this.#known.set(name, tile);
     const [oldest] = this.#known.keys();
     if (this.#known.size > KNOWN) this.#known.delete(oldest);
     return tile;
+  }
+
+  /** Asked for once, however many wait for it; none of whom wants it any more, it is stopped.
+   * @type {(name: string, ask: (stop: AbortSignal) => Promise<Tile>, signal: AbortSignal) => Promise<Tile>} */
+  #once(name, ask, signal) {
+    let coming = this.#coming.get(name);
+    if (!coming?.waits) {
+      const stop = new AbortController();
+      const asked = { part: ask(stop.signal), stop, waits: 0 };
+      const end = () => this.#coming.get(name) === asked && this.#coming.delete(name);
+      asked.part.then(end, end);
+      this.#coming.set(name, asked);
+      coming = asked;
+    }
+    const { part, stop } = coming;
+    coming.waits++;
+    signal.addEventListener("abort", () => --coming.waits || stop.abort(), { once: true });
+    return part;
   }
 
   /** The weight of a cell if an exact piece holds it, else the pooled one, with how many it stands for; where
@@ -131,6 +161,7 @@ export class Tiles {
       const whole = rows[1] - rows[0] === map.view.n;
       this.list = whole ? [tile, ...this.list.slice(1)] : [...this.list.slice(0, 1), tile];
       map.arrived();
+      if (!tile.sketch) return;
     }
   }
 }

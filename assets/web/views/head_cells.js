@@ -5,10 +5,10 @@ import { headName, walked } from "./cells.js";
 
 /** @typedef {{ kind: string, sizes: [roomy: number, narrow: number], parts: (keyof HTMLElementTagNameMap)[],
  *   numbered?: boolean, walks?: boolean, choose: (place: HeadPlace, event: Event) => unknown, tell?: (place: HeadPlace | null) => unknown,
- *   aim?: (place: HeadPlace) => unknown }} Options
+ *   aim?: (place: HeadPlace | null) => unknown }} Options
  *   `kind` begins the names of its classes; `sizes` in pixels of a cell: from here on its parts have room, in two
  *   sizes; `parts` of a cell below its name; `numbered`: heads have their numbers above them; `walks`: arrows choose as they move; `tell` of the head under the pointer or the focus; `aim` of one
- *   that the next click may choose */
+ *   that the next click may choose, null where it was left */
 
 const REST = 50; // milliseconds on a head, after which it is aimed at: not while the pointer sweeps over others
 
@@ -131,22 +131,28 @@ export class HeadCells {
   }
 }
 
-/** Tell of the head that the pointer or the focus rests on, or that is pressed: a click may choose it next.
- * @type {(node: HTMLElement, aim: (place: HeadPlace) => unknown) => void} */
+/** Tell of the head that the pointer or the focus rests on, or that is pressed: a click may choose it next; null once
+ * it is left. @type {(node: HTMLElement, aim: (place: HeadPlace | null) => unknown) => void} */
 function aims(node, aim) {
-  let timer = 0;
-  const leave = () => clearTimeout(timer);
-  const rest = (/** @type {Event & { pointerType?: string }} */ { type, target, pointerType }) => {
-    const place = pointerType === "touch" ? null : placeOf(target); // a finger may be about to scroll
-    leave();
+  let [timer, at] = [0, ""];
+  const rest = (/** @type {Event & { pointerType?: string, relatedTarget?: unknown }} */ event) => {
+    const { type, target, pointerType, relatedTarget } = event;
+    if (type === "focusout" && placeOf(relatedTarget)) return; // it goes on to another cell
+    const there = pointerType !== "touch" && !["pointerleave", "focusout"].includes(type); // a finger may be about to scroll
+    const place = there ? placeOf(target) : null;
+    const name = place ? headName(place) : "";
+    if (name === at && type !== "pointerdown") return;
+    clearTimeout(timer);
+    if (at && name !== at) aim(null);
+    at = name;
     if (place && type === "pointerdown") aim(place);
     else if (place) timer = setTimeout(aim, REST, place);
   };
-  for (const event of ["pointerover", "focusin", "pointerdown"]) node.addEventListener(event, rest);
-  node.addEventListener("pointerleave", leave);
+  for (const event of ["pointerover", "focusin", "pointerdown", "pointerleave", "focusout"])
+    node.addEventListener(event, rest);
 }
 
-/** The head of the cell that something is in. @type {(target: EventTarget | null) => HeadPlace | null} */
+/** The head of the cell that something is in. @type {(target: unknown) => HeadPlace | null} */
 export function placeOf(target) {
   const cell = target instanceof Element && target.closest("[data-head]");
   if (!(cell instanceof HTMLElement)) return null;

@@ -128,6 +128,8 @@ def while_wanted(work: Callable[..., Any]) -> Callable[..., Awaitable[Response]]
 
 
 async def _wanted(request: Request, work: Callable[..., Any]) -> Response:
+    if await request.is_disconnected():
+        return Response(status_code=GIVEN_UP)
     gone = threading.Event()
 
     def tell(share: float) -> None:

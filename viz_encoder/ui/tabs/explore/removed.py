@@ -8,8 +8,9 @@ import numpy as np
 from viz_encoder.arguments import Progress
 from viz_encoder.attribution.attribution import Attribution
 from viz_encoder.checkpoints import LoadedEncoder
-from viz_encoder.effects import links
+from viz_encoder.effects.link_effect import effect_of
 from viz_encoder.effects.measure import MeasureArguments
+from viz_encoder.effects.without_links import WithoutLinks
 from viz_encoder.effects.without_tokens import WithoutTokens
 from viz_encoder.errors import SelectionError
 from viz_encoder.export.explained import drawn, split
@@ -27,7 +28,8 @@ from viz_encoder.ui.wire.bytes import finite
 CHANGED = "Effects are measured on the run without changes; take the changes back to see them."
 MOST_KEYS = 64  # of one query that are cut: those with the largest weight
 PARTS = 0.5, 0.7  # of the work that is done after the heads, and after the words
-ROWS: Kept[dict[int, float]] = Kept(8)
+ROWS: Kept[dict[int, float]] = Kept(64)
+RUNS: Kept[WithoutLinks] = Kept(1)
 WHOLE: Kept[dict[str, Any]] = Kept(2)
 
 
@@ -52,7 +54,7 @@ def _removed(entry: Entry, given: Mapping[str, str], tell: Progress) -> dict[str
     words = _words(found, encoder, inputs, graph["groups"])
     tell(words_done)
     cut = [(edge["layer"], None, edge["query"], edge["key"]) for edge in graph["edges"]]
-    values = _links(encoder, inputs, cut, found)
+    values = _links(entry, cut, found)
     edges = [
         edge | {"share": value, "by_head": None}
         for edge, value in zip(graph["edges"], finite(values), strict=True)
@@ -92,7 +94,7 @@ def removed_row(
 
     At most so many are cut, the strongest first; those that are known already are there, too.
     """
-    found, encoder, inputs = _ready(entry, given)
+    found, _, _ = _ready(entry, given)
     if not isinstance(view.head, int):
         raise SelectionError("Choose one head: its links are cut one by one.")
     if most < 1:
@@ -108,7 +110,7 @@ def removed_row(
     wanted = [int(key) for key in order[: min(most, MOST_KEYS)] if weights[key] > 0]
     new = [key for key in wanted if key not in values]
     cut = [(view.layer, head, query, key) for key in new]
-    values.update(zip(new, _links(encoder, inputs, cut, found, tell).tolist(), strict=True))
+    values.update(zip(new, _links(entry, cut, found, tell).tolist(), strict=True))
     kept = [token for (token,) in shown_tokens(entry.trace, hide_special=view.hide_special)]
     return MeasuredRow(query, dict(values), kept)
 
@@ -136,12 +138,9 @@ def _words(
 
 
 def _links(
-    encoder: LoadedEncoder,
-    inputs: Inputs,
-    cut: Sequence[Any],
-    found: Attribution,
-    tell: Progress | None = None,
+    entry: Entry, cut: Sequence[Any], found: Attribution, tell: Progress | None = None
 ) -> np.ndarray:
     if not cut:
         return np.zeros(0)
-    return links(encoder, inputs, cut, measure=found, progress=tell).values
+    ran = RUNS.of(entry, "", lambda: WithoutLinks(*runnable(entry)))
+    return effect_of(ran, cut, found, MeasureArguments(), tell).values
