@@ -321,8 +321,13 @@ def test_what_is_on_its_way_is_said_to_load(profile, site):
     page.wait_for_function("document.querySelector('.viz-empty')?.textContent === 'Loading …'")
     page.wait_for_selector("#viz-run")
     assert page.inner_text(".viz-empty >> visible=true") == "Loading …"
-    held[0].continue_()
+    page.fill("#viz-text-a textarea", SENTENCES[1])
+    page.click("#viz-run")
     page.wait_for_selector(".viz-how[data-painted]", timeout=60_000)
+    with page.expect_response("**/viz/first") as answer:
+        held[0].continue_()
+    answer.value.finished()
+    assert page.evaluate("vizTab.run.link.a") == SENTENCES[1]  # the form was quicker
     assert page.locator(".viz-empty >> visible=true").count() == 0
     page.close()
 

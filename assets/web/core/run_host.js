@@ -27,7 +27,7 @@ const first = linked
   ? null
   : fetch(new URL("viz/first", document.baseURI)).then((answer) => (answer.ok ? answer.json() : null));
 first?.then(
-  (description) => description && enter(description),
+  (description) => description && !current.run && enter(description), // unless the form was quicker
   () => {},
 );
 
