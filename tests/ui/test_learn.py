@@ -561,13 +561,36 @@ def test_the_link_opens_the_same_where_the_tab_is_there_after_the_run(profile, s
     held[0].continue_()
     shown(page, 5)
     page.wait_for_function("key => vizLearn.shown.place.key === key", arg=seat(17).source + 1)
+    page.unroute_all()
+    seats = []
+    page.route("**/learn/seat?**", lambda route: seats.append(route))
+    page.goto(f"{site}?learn=5&seed=17")
+    shown(page, 5)
+    page.evaluate("vizTab.selection.set({ query: 1 })")
+    with page.expect_response("**/learn/seat?**") as answer:
+        seats[0].continue_()
+    answer.value.finished()
+    assert page.evaluate("vizLearn.shown.place.query") == 1  # a person was quicker
     page.close()
 
 
 @pytest.mark.parametrize(("at", "part"), [slow(0, ""), slow(1, "quiz")])
 def test_the_step_of_masks_leads_to_the_masks_tab(step, at, part):
     page = step(10)
-    page.locator(".viz-learn-main .viz-controls >> nth=-1").locator("button").nth(at).click()
+    press = page.locator(".viz-learn-main .viz-controls >> nth=-1").locator("button").nth(at).click
+    held = []
+    if not part:  # who left the step meanwhile is not led away
+        page.route("**/mask/padded?**", lambda route: held.append(route))
+        press()
+        open_tab(page, "Explore")
+        with page.expect_response("**/mask/padded?**") as answer:
+            held[0].continue_()
+        answer.value.finished()
+        page.unroute("**/mask/padded?**")
+        assert page.get_attribute("#viz-tab-explore-button", "aria-selected") == "true"
+        assert page.evaluate("vizTab.run.valid.every(Boolean)")
+        open_tab(page, "Learn")
+    press()
     page.wait_for_selector("#viz-tab-masks-button[aria-selected=true]")
     page.wait_for_selector(".viz-zoo-answer" if part else "#viz-mask-sentence")
 

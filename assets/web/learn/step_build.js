@@ -181,7 +181,7 @@ export class BuildStep {
       /** @type {RunDescription & { message?: string }} */
       const made = await fresh(json("viz/learn/build", { body, signal: fresh.signal }));
       this.#refuse(made.message ?? "");
-      if (made.message) return;
+      if (made.message || shown.run !== current.run) return; // refused, or another was run meanwhile
       this.made = made.key;
       current.enter(new Run(made));
       current.selection.flush(); // the form takes it over from the link

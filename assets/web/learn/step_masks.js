@@ -86,7 +86,9 @@ export class MasksStep {
   async #pad() {
     const { run } = /** @type {Shown} */ (this.shown);
     if (!run.valid.includes(false)) {
-      await this.#asked.run(async (fresh) => current.enter(await fresh(withPadding(run, fresh.signal))));
+      const padded = await this.#asked.run((fresh) => fresh(withPadding(run, fresh.signal)));
+      if (!padded || run !== current.run || !this.node.clientWidth) return; // what was asked for here is left
+      current.enter(padded);
     }
     openTab("masks");
   }

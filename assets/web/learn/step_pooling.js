@@ -113,6 +113,7 @@ export class PoolingStep {
     this.moved.textContent = shown.texts.waiting;
     await this.#asked.run(async (fresh) => {
       const padded = await fresh(withPadding(shown.run, fresh.signal));
+      if (shown.run !== current.run) return; // another was run meanwhile
       this.alone = shown.run;
       current.enter(padded);
     });

@@ -99,8 +99,10 @@ class LearnTab extends TabShell {
 
   // A seat has a place of its own, from which the word that decides is followed.
   async #sit(/** @type {Run} */ run) {
+    const { placed } = current.selection;
     const { text, place } = await seatOf(this.#opening.seat);
-    if (run.link.a === text && current.run === run) current.selection.set(place);
+    const still = current.run === run && placed === current.selection.placed;
+    if (run.link.a === text && still) current.selection.set(place);
   }
 
   /** @override @param {Run} run */
@@ -116,7 +118,7 @@ class LearnTab extends TabShell {
       const numbers = await fresh(tokenNumbers(run, place, fresh.signal));
       const { texts } = this;
       const key = this.#opening.key(numbers.attention?.weights) ?? place.key;
-      if (key !== place.key) return selection.set({ key });
+      if (key !== place.key) return selection.lead({ key });
       this.shown = { run, place, numbers, texts };
       this.#draw();
       this.#note();
