@@ -10,7 +10,7 @@ import torch
 import viz_encoder as vz
 from tests.ui.conftest import until_said
 from tests.ui.test_masks import RAN, TEXT, at, bits, painted_mask, panels, post
-from tests.ui.texts import PICTURES
+from tests.ui.texts import LABELS, PICTURES
 from viz_encoder.audit.mask_input.presets import PRESETS
 from viz_encoder.bundled import asset
 from viz_encoder.ui.state.models import Models
@@ -214,6 +214,17 @@ def test_the_masks_tab_opens_on_padding_that_is_not_masked(visit, minilm, plain)
         f"[aria-label='Intended, passed and observed'][data-painted$=':{layer}:{head}']"
     )
     assert "masks." not in page.url
+    held = []
+    page.route("**/mask/padded?**", lambda route: held.append(route))
+    for label in reversed(LABELS):
+        with page.expect_request("**/mask/padded?**"):
+            page.get_by_role("button", name=label).click()
+    with page.expect_response("**/mask/padded?**") as answer:
+        held[0].fulfill(body="")  # of the run that was left
+    answer.value.finished()
+    assert "is not shown" not in page.inner_text("#viz-masks")
+    held[1].continue_()
+    page.unroute("**/mask/padded?**")
     page.click("#viz-mask-mend")
     page.wait_for_function(
         "document.querySelector('#viz-mask-sentence').textContent.startsWith('0 leaks in 72')"

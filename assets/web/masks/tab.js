@@ -143,7 +143,7 @@ class MasksTab extends TabShell {
       return this.#follow();
     }
     this.family = new Set([run.key]);
-    this.ready = false;
+    this.ready = this.opens = false;
     this.#asked.run((fresh) => this.#enter(run, fresh));
   }
 
@@ -179,21 +179,22 @@ class MasksTab extends TabShell {
     if (offer.plain) await fresh(this.result.fetch(run, mask));
     this.opens = !offer.plain && !offer.missing && !offer.alone && !run.changed && run.n <= SHORT && this.presets.pads;
     const given = linked?.mask ? linked : this.opens ? FORGOTTEN : null;
-    if (given) await fresh(this.#restore(plain, given));
+    if (given) await this.#restore(plain, given, fresh);
     this.body.dataset.painted = run.key;
   }
 
-  /** The painted mask of a link, and its result where there was one. @type {(run: Run, linked: Linked) => Promise<void>} */
-  async #restore(plain, { mask: code, pad, scope, mistake, ran }) {
+  /** The painted mask of a link, and its result where there was one. @type {(run: Run, linked: Linked, fresh: Fresh) => Promise<void>} */
+  async #restore(plain, { mask: code, pad, scope, mistake, ran }, fresh) {
     const begun = this.mask;
     try {
       const presets = this.presets.presets.map(({ name }) => name);
-      const run = pad ? await padded(plain, pad) : plain;
-      const { mask, by } = await maskFrom(code, run, presets);
+      const run = pad ? await fresh(padded(plain, pad)) : plain;
+      const { mask, by } = await fresh(maskFrom(code, run, presets));
       let wrong = "";
-      const where = await scopeIn(run, scope).catch((fault) => {
+      const scoped = scopeIn(run, scope).catch((fault) => {
         wrong = `The layers and heads in this link are not used: ${sentenceOf(fault)} The mask applies to all of them.`;
       });
+      const where = await fresh(scoped);
       if (this.mask !== begun) return; // another was chosen meanwhile
       this.scope.start(run, where || undefined);
       this.#made(mask, by, run);
@@ -201,8 +202,9 @@ class MasksTab extends TabShell {
       this.#linkFault = wrong;
       this.#note(); // which says it
       this.result.leads = code === FORGOTTEN.mask;
-      if (ran && !wrong) await this.result.begin(mistake);
+      if (ran && !wrong) await fresh(this.result.begin(mistake));
     } catch (fault) {
+      if (fresh.signal.aborted) throw fault; // another run was entered meanwhile
       const why = sentenceOf(fault).replace(/\.$/, "");
       this.linkSaid.textContent = `The painted mask in this link is not shown: ${why}.`;
     }
