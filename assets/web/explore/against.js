@@ -19,6 +19,7 @@ export class Against {
   /** @type {Run | null} */ #run = null;
   #again = () => {};
   #listed = "";
+  #told = ""; // against what the last question was told
   #usual = ""; // the default for this run
   #own = { of: "", value: "" }; // what a person chose for a text, also while another run is chosen for them
   select = el("select", { id: "viz-explain-against", onchange: () => this.#chose() });
@@ -69,10 +70,20 @@ export class Against {
    * another question. */
   follow() {
     const run = this.#run;
-    if (!run || this.#listed === this.#listing(run)) return false;
-    const before = this.asked;
-    this.#again();
-    return before !== this.asked;
+    if (!run) return false;
+    if (this.#listed !== this.#listing(run)) this.#again();
+    else if (!this.select.value.startsWith(RUN)) return false;
+    return this.asked !== null && this.#told !== this.#wanted; // also where a run that was chosen is here by now
+  }
+
+  get #wanted() {
+    return `${this.asked} ${this.barred}`;
+  }
+
+  /** What a question is told against from now on. */
+  tell() {
+    this.#told = this.#wanted;
+    return this.asked;
   }
 
   #listing(/** @type {Run} */ run) {

@@ -138,7 +138,7 @@ export class Question {
   options() {
     const { label, task } = this;
     const chosen = label.value === OTHER ? this.typed.value.trim() : label.value;
-    const { asked } = this.against;
+    const asked = this.against.tell();
     if ((this.ofHead && label.value === OTHER && !chosen) || asked === null) return null;
     return {
       of: task.value,
