@@ -148,12 +148,14 @@ def test_the_place_and_the_switches_live_in_the_url_and_come_back(shared):
         page.check(f"#viz-{name}")
     page.select_option("#viz-scale", "all")
     page.wait_for_url("**scale=all**")
+    merged = ".viz-map[data-painted$=':3.5:hide+renorm+words']"
+    page.wait_for_selector(merged)
     url, said = page.url, page.inner_text(".viz-readout")
     query = parse_qs(urlparse(url).query)
     assert [query[name] for name in ("hide", "renorm", "words", "scale")] == [["1"]] * 3 + [["all"]]
     page.reload()
     opened.painted()
-    opened.map_painted("3.5")
+    page.wait_for_selector(merged)
     assert page.url == url and page.inner_text(".viz-readout") == said
     assert [page.is_checked(f"#viz-{name}") for name in ("hide", "renorm", "words")] == [True] * 3
     assert page.input_value("#viz-scale") == "all"
