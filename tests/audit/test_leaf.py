@@ -9,7 +9,7 @@ from tests.audit.audits import audit, own
 from tests.audit.plants import NoMaps, Stack, banded, causal, padding
 from tests.slow import slow_but
 from viz_encoder.audit import AuditInputs
-from viz_encoder.audit.checks import perturbation
+from viz_encoder.audit.faults import changed_tokens
 from viz_encoder.audit.measure import gradients
 from viz_encoder.audit.measure.gradients import NoGradient, gradients_of, real_rows
 from viz_encoder.audit.measure.setting import Case, Setting
@@ -187,7 +187,7 @@ def right(x, keep):
 @pytest.mark.parametrize("model", [sees_the_next, right])
 def test_changes_in_one_batch_judge_as_each_by_itself(model, monkeypatch):
     together = audit(model, causal)
-    monkeypatch.setattr(perturbation, "TOGETHER", 0)
+    monkeypatch.setattr(changed_tokens, "TOGETHER", 0)
     apart = audit(model, causal)
     assert own(together) == own(apart) == (["perturbation"] if model is sees_the_next else [])
     for name in ("perturbation", "lengths"):

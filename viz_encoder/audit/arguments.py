@@ -10,7 +10,7 @@ from torch import Tensor
 from viz_encoder.arguments import Count, OneOf, at_least, read_fields
 from viz_encoder.audit.measure.setting import FIRST_LENGTH, Intent
 from viz_encoder.errors import InputError
-from viz_encoder.model.mask_mods import is_mask_mod
+from viz_encoder.model.mask_mods import is_mask_mod, n_needed
 
 LONGEST = 4096  # an intent of it takes 16 MiB a sample
 EXAMPLE = {
@@ -19,6 +19,7 @@ EXAMPLE = {
 }
 ModelCall = Callable[[Tensor, Any], Any]
 BiasOf = Callable[[Tensor], Tensor]
+LAST = "lambda valid: valid & (valid.cumsum(1) == valid.sum(1)[:, None])"  # a pool_over=
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,6 +116,11 @@ class AuditScope:
         """The number of tokens that everything is tried on."""
         longest = self.max_positions or FIRST_LENGTH
         return self.lengths[0] if self.lengths else min(FIRST_LENGTH, longest)
+
+    @property
+    def step_takes_mask(self) -> bool:
+        """Whether step takes what the caller's code passes, as a third argument."""
+        return self.step is not None and n_needed(self.step) == 3
 
     @property
     def leaves_lengths_open(self) -> bool:

@@ -1,13 +1,14 @@
 """AuditContext: the model, the case and all that was measured once for several checks."""
 
 import math
+from collections.abc import Iterator
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from weakref import WeakKeyDictionary
 
 import torch
-from jaxtyping import Bool
+from jaxtyping import Bool, Int
 from torch import Tensor
 
 from viz_encoder.audit.arguments import AuditScope
@@ -97,6 +98,18 @@ class AuditContext:
         asked = () if scope.leaves_lengths_open else scope.other_lengths(first)
         chosen = self.setting.given is not None or bool(scope.lengths)
         return not chosen or length in (first, *asked)
+
+    def other_cases(self, *, padded: bool = True) -> Iterator[tuple[Case, Tensor]]:
+        """A batch of each other length that the model takes, and its output.
+
+        None where the model itself is wrong at one of them, which explains what any check would
+        find.
+        """
+        for length in () if self.failed("lengths") else self.other_lengths:
+            valid = self.setting.padding(length)
+            with suppress(ModelFault):
+                case = self.setting.case(valid if padded else torch.ones_like(valid))
+                yield case, self.subject.run(case)
 
     @cached_property
     def out(self) -> Tensor:
@@ -234,6 +247,17 @@ class AuditContext:
                 "memory) in which True = may attend."
             )
         return given.to(valid.device).expand(len(valid), -1, -1)
+
+    def documents(self, case: Case) -> Int[Tensor, "batch token"]:
+        """The document of each token: as given, or as the intent links tokens."""
+        if callable(self.scope.documents):
+            return self.scope.documents(case.valid)
+        linked = self.must(case)
+        whole = linked | linked.mT
+        for _ in range(case.valid.shape[1].bit_length()):
+            whole = (whole.float() @ whole.float()) > 0
+        first = whole.float().argmax(dim=-1)
+        return torch.stack([row.unique(return_inverse=True)[1] for row in first])
 
     @property
     def widened(self) -> str:

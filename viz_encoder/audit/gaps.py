@@ -9,8 +9,6 @@ from torch import Tensor
 
 from viz_encoder.audit.arguments import AuditInputs
 from viz_encoder.audit.audit_context import AuditContext
-from viz_encoder.audit.checks.cache import takes_mask
-from viz_encoder.audit.checks.documents import numbered
 from viz_encoder.audit.measure.flex_masks import is_flex, parts_of
 from viz_encoder.audit.measure.maps import named_once
 from viz_encoder.audit.measure.setting import ModelFault
@@ -50,7 +48,7 @@ def _gaps(context: AuditContext, inputs: AuditInputs) -> Iterator[str]:
         )
     step = context.scope.step
     if step is not None:
-        if not takes_mask(step):
+        if not context.scope.step_takes_mask:
             yield "A KV cache with padding: step takes no mask; give step(x, cache, passed)."
         if context.scope.reorder is None:
             yield "A KV cache whose samples are reordered, as in beam search: give reorder=."
@@ -99,7 +97,7 @@ def _without_effect(context: AuditContext) -> Iterator[str]:
     scope, maps = context.scope, context.maps
     if scope.cross is not None and (maps.layers or maps.left_out) and not maps.memories:
         yield f"cross=…) is given, but no cross-attention was seen{_what_then(context)}."
-    if scope.documents is not False and int(numbered(context, context.full).max()) < 1:
+    if scope.documents is not False and int(context.documents(context.full).max()) < 1:
         yield (
             "documents=…) is given, but there is one document in each sample; leave it out, or "
             "give documents(valid) with several."

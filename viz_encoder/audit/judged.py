@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import torch
 
+from viz_encoder.audit.arguments import LAST
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.measure.maps import beside_tokens, named_once
 from viz_encoder.audit.measure.setting import GRADIENT, Case, ModelFault
-from viz_encoder.audit.question import LAST
 from viz_encoder.audit.report import Verdict
 from viz_encoder.errors import InputError
 from viz_encoder.shown import continued, counted

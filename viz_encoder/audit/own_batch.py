@@ -10,7 +10,6 @@ import torch
 from torch import Tensor, nn
 
 from viz_encoder.arguments import AS_IT_IS, public
-from viz_encoder.audit import wrong_maps
 from viz_encoder.audit.arguments import AuditScope, require_intents
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.batch_facts import ids_of_padding, lengths_of
@@ -18,6 +17,8 @@ from viz_encoder.audit.calling import require_one_stack, with_batch
 from viz_encoder.audit.checks import in_place
 from viz_encoder.audit.checks import maps as maps_check
 from viz_encoder.audit.diagnose.right_on import unlike_itself
+from viz_encoder.audit.faults import weights
+from viz_encoder.audit.faults.row_sums import with_sinks
 from viz_encoder.audit.measure.changes import gap
 from viz_encoder.audit.measure.flex_masks import mapped, tensors_in
 from viz_encoder.audit.measure.intents import read_intent, require_samples
@@ -213,10 +214,10 @@ def _maps(context: AuditContext) -> Check:
             f"{len(context.base.allowed)} intents are given, but {len(found.layers)} attention "
             "layers were seen; give 1, or one per layer."
         )
-    fault = wrong_maps.find_fault(context, context.base, found)
+    fault = weights.find_fault(context, context.base, found)
     heads = sum(layer.shape[1] for layer in found.layers)
     text = f"{heads} heads of {len(found.layers)} layers look where they may, and nowhere else."
-    return fault or maps_check.with_sinks(context, text)
+    return fault or with_sinks(context, text)
 
 
 def _never_read(context: AuditContext) -> Check:

@@ -5,16 +5,16 @@ from typing import Any
 from torch import Tensor
 
 from viz_encoder.audit.batch_facts import ids_of_padding, lengths_of
-from viz_encoder.audit.checks.maps import answer_of
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.diagnose.hypothesis import LayerOnBatch
 from viz_encoder.audit.diagnose.map_cause import diagnose_maps
 from viz_encoder.audit.diagnose.passed_mask import readings_of
+from viz_encoder.audit.faults.row_sums import answer_of
+from viz_encoder.audit.faults.weights import of_open_slots
 from viz_encoder.audit.measure.flex_masks import tensors_in
 from viz_encoder.audit.measure.reach import pattern_in
 from viz_encoder.audit.measure.setting import MASS, Case
 from viz_encoder.audit.report import Check, Diagnosis, Verdict, passes, untested
-from viz_encoder.audit.wrong_maps import of_open_slots
 from viz_encoder.training.leaks import LayerIntent, LayerLeaks
 
 LARGEST = 2**24  # pairs of a batch up to which causes are compared with it

@@ -4,7 +4,6 @@ import torch
 from torch import Tensor
 
 from viz_encoder.audit.audit_context import AuditContext
-from viz_encoder.audit.checks.cache import takes_mask
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.measure.changes import gap
 from viz_encoder.audit.measure.setting import Case
@@ -19,7 +18,7 @@ def beam_reorder(context: AuditContext) -> Check:
     if scope.step is None or scope.reorder is None:
         return untested("Beams in another order: no AuditScope(step=…, reorder=…) was given.")
     found = _fault(context, context.full)
-    padded = takes_mask(scope.step) and context.setting.pads
+    padded = scope.step_takes_mask and context.setting.pads
     if found is None and padded:
         valid = context.setting.padding(context.base.valid.shape[1], left=True)
         found = _fault(context, context.setting.case(valid))
@@ -62,7 +61,7 @@ def _stepped(context: AuditContext, case: Case, beams: Case, order: Tensor, half
 
     def more(seen: Case, count: int) -> list[object]:
         valid, x = seen.valid[:, :count], seen.x[:, :count]
-        return [context.setting.passed(valid, x)] if takes_mask(step) else []
+        return [context.setting.passed(valid, x)] if context.scope.step_takes_mask else []
 
     with torch.no_grad():
         _, cache = step(case.x[:, :half].clone(), None, *more(case, half))

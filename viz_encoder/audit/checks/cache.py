@@ -2,7 +2,6 @@
 
 from contextlib import suppress
 from itertools import accumulate
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -12,10 +11,9 @@ from viz_encoder.audit.diagnose.diagnosis import UNKNOWN, diagnose
 from viz_encoder.audit.diagnose.step_cause import IN_STEPS, NOT_THE_MASK, of_steps
 from viz_encoder.audit.measure.changes import gap, with_changed
 from viz_encoder.audit.measure.setting import Case, ModelFault
-from viz_encoder.audit.question import at_length, other_cases, question
+from viz_encoder.audit.question import question
 from viz_encoder.audit.report import Check, Diagnosis, Verdict, fails, passes, untested
 from viz_encoder.errors import InputError
-from viz_encoder.model.mask_mods import n_needed
 from viz_encoder.shown import listed
 
 SAME = "Token by token and in pieces, it gives the same as the whole sequence at once."
@@ -40,12 +38,12 @@ def cache(context: AuditContext) -> Check:
         return untested("A KV cache: no AuditScope(step=…) was given.")
     first = context.full, context.subject.run(context.full)
     told = []
-    for case, whole in (first, *_alone(context), *other_cases(context, padded=False)):
+    for case, whole in (first, *_alone(context), *context.other_cases(padded=False)):
         found = _stepwise(context, case, whole)
         if found is not None and found.verdict is Verdict.FAIL:
             return found
         told += [found] if found is not None else []
-    padded = _padded(context) if takes_mask(step) and context.setting.pads else None
+    padded = _padded(context) if context.scope.step_takes_mask and context.setting.pads else None
     if padded is not None and padded.verdict is Verdict.FAIL:
         return padded
     return next((one for one in (*told, padded) if one is not None), passes(SAME))
@@ -66,7 +64,7 @@ def _stepwise(context: AuditContext, case: Case, whole: Tensor) -> Check | None:
     n_tokens = case.valid.shape[1]
     longer = n_tokens != context.full.valid.shape[1]
     alone = " in a batch of one sample" if len(case.valid) < len(context.full.valid) else ""
-    at = f" {at_length(case)}" if longer else alone
+    at = f" {case.at_length}" if longer else alone
     ways = {"token by token": [1] * n_tokens, "in pieces": _pieces(n_tokens)}
     for name, sizes in ways.items():
         try:
@@ -174,11 +172,6 @@ def _cause(context: AuditContext, case: Case, sizes: list[int], row: int) -> Dia
     return diagnose("cache_short", more=f": token {row} does not know of {lost}")
 
 
-def takes_mask(step: Any) -> bool:
-    """Whether it takes what the caller's code passes, as a third argument."""
-    return n_needed(step) == 3
-
-
 def _padded(context: AuditContext) -> Check | None:
     """A prompt with padding in front, then token by token, against all at once."""
     valid = context.setting.padding(context.base.valid.shape[1], left=True)
@@ -236,7 +229,7 @@ def _stepped(
     with torch.no_grad():
         for size in sizes:
             seen, x = case.valid[:, : start + size], case.x[:, : start + size]
-            more = [context.setting.passed(seen, x)] if takes_mask(step) else []
+            more = [context.setting.passed(seen, x)] if context.scope.step_takes_mask else []
             out, cache = step(fed[:, start : start + size].clone(), cache, *more)
             rows.append(context.subject.read(out, seen[:, start:]))
             start += size

@@ -7,7 +7,7 @@ from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.measure.changes import gap
 from viz_encoder.audit.measure.gradients import Gradients
-from viz_encoder.audit.measure.setting import GRADIENT, Case, ModelFault
+from viz_encoder.audit.measure.setting import GRADIENT, ModelFault
 from viz_encoder.audit.measure.token_axis import can_be_cut
 from viz_encoder.audit.question import question
 from viz_encoder.audit.report import Check, Verdict, fails, passes, untested
@@ -23,7 +23,7 @@ def documents(context: AuditContext) -> Check:
     """On a full batch: no gradient leads from one document into another."""
     if context.scope.documents is False:
         return untested("Packed documents: none were given (AuditScope(documents=…)).")
-    case, numbers = context.full, numbered(context, context.full)
+    case, numbers = context.full, context.documents(context.full)
     if int(numbers.max()) < 1:
         return untested("Packed documents: your intent has only one.")
     apart = numbers[:, :, None] != numbers[:, None, :]
@@ -55,7 +55,7 @@ def _alone(context: AuditContext, numbers: Tensor) -> Check | None:
         single = context.setting.case(
             torch.ones(1, len(places), dtype=torch.bool), x=case.x[:1, places]
         )
-        if int(numbered(context, single).max()) > 0:
+        if int(context.documents(single).max()) > 0:
             continue
         try:
             apart = gap(context.subject.run(single), whole[:1, places])
@@ -70,18 +70,6 @@ def _alone(context: AuditContext, numbers: Tensor) -> Check | None:
             found = Check(Verdict.WARN, text, sample=0, query=query, amount=apart.amount)
             return found.because(diagnose("positions_packed", sure=False))
     return None
-
-
-def numbered(context: AuditContext, case: Case) -> Tensor:
-    """The document of each token, "batch token": as given, or as the intent links tokens."""
-    if callable(context.scope.documents):
-        return context.scope.documents(case.valid)
-    linked = context.must(case)
-    whole = linked | linked.mT
-    for _ in range(case.valid.shape[1].bit_length()):
-        whole = (whole.float() @ whole.float()) > 0
-    first = whole.float().argmax(dim=-1)
-    return torch.stack([row.unique(return_inverse=True)[1] for row in first])
 
 
 def _leak(found: Gradients, numbers: Tensor, apart: Tensor) -> Check | None:

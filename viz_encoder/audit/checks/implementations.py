@@ -7,14 +7,14 @@ from dataclasses import replace
 from torch import Tensor
 
 from viz_encoder.audit.audit_context import AuditContext
-from viz_encoder.audit.checks import padding_invariance
 from viz_encoder.audit.diagnose.diagnosis import diagnose
+from viz_encoder.audit.faults import padding
 from viz_encoder.audit.measure.changes import Gap, gap
 from viz_encoder.audit.measure.flex_masks import tensors_in
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.setting import MASS, TOLERANCE, Case, ModelFault
 from viz_encoder.audit.measure.subject import Subject
-from viz_encoder.audit.question import at_length, other_cases, question
+from viz_encoder.audit.question import question
 from viz_encoder.audit.report import Check, Verdict, fails, passes, raised, untested
 from viz_encoder.errors import InputError
 
@@ -36,7 +36,7 @@ def implementations(context: AuditContext) -> Check:
         for name, model in context.scope.variants.items()
     }
     refused = []
-    cases = ((context.base, context.out), *_other_batches(context), *other_cases(context))
+    cases = ((context.base, context.out), *_other_batches(context), *context.other_cases())
     for case, out in cases:
         for name, subject in others.items():
             try:
@@ -79,7 +79,7 @@ def _differs(
             return None
         who = _who(context, case, name, subject)
     longer = _is_longer(context, case)
-    where = f" {at_length(case)}" if longer else ""
+    where = f" {case.at_length}" if longer else ""
     if len(case.valid) < len(context.base.valid):
         where = " in a batch of one"
     elif context.base.padded and case.valid.all():
@@ -100,7 +100,7 @@ def _who(context: AuditContext, case: Case, name: str, subject: Subject) -> str:
     for who, one in (("the model itself", own), (repr(name), subject)):
         context.subject = one
         try:
-            changed[who] = padding_invariance.find_fault(context, case, one.run(case))
+            changed[who] = padding.find_fault(context, case, one.run(case))
         finally:
             context.subject = own
     first, second = changed.values()
@@ -125,8 +125,8 @@ def dtype(context: AuditContext) -> Check:
     told = _cast_fault(context, context.base, context.out, cast)
     if told.verdict is not Verdict.PASS:
         return told
-    for case, out in [*other_cases(context)][-1:]:  # the longest, for a run that is cast is slow
-        found = _cast_fault(context, case, out, f"{cast}, {at_length(case)}")
+    for case, out in [*context.other_cases()][-1:]:  # the longest, for a run that is cast is slow
+        found = _cast_fault(context, case, out, f"{cast}, {case.at_length}")
         if found.verdict in (Verdict.FAIL, Verdict.WARN):
             asked = context.was_asked_for(case.valid.shape[1])
             return found if asked else untested(found.evidence)
@@ -148,7 +148,7 @@ def _cast_fault(context: AuditContext, usual: Case, in_own: Tensor, cast: str) -
         if not bool(out[real].isfinite().all()):
             text = f"{cast} real rows are NaN or inf."
             return fails(text).because(diagnose("saturated", sure=False))
-        found = _cast_leak(context, case) or padding_invariance.find_fault(context, case, out)
+        found = _cast_leak(context, case) or padding.find_fault(context, case, out)
     if found is not None:
         return found.but(evidence=f"{cast}: {found.evidence}")
     apart: Gap = gap(out, in_own, case.valid)

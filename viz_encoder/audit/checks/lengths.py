@@ -4,14 +4,14 @@ from contextlib import suppress
 
 from torch import Tensor
 
-from viz_encoder.audit import wrong_maps
 from viz_encoder.audit.audit_context import AuditContext
-from viz_encoder.audit.checks import gradient, padding_invariance, perturbation, pooling
 from viz_encoder.audit.diagnose.part_cause import by_parts
+from viz_encoder.audit.faults import changed_tokens, gradients, padding, pooled, weights
+from viz_encoder.audit.faults.ignored import find_ignored
 from viz_encoder.audit.measure.changes import first_nonfinite
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.setting import Case, ModelFault, RowsLost
-from viz_encoder.audit.question import SEEN_FIRST, find_ignored, question
+from viz_encoder.audit.question import SEEN_FIRST, question
 from viz_encoder.audit.report import Check, Verdict, fails, is_sure, passes, raised, untested
 from viz_encoder.shown import continued
 
@@ -90,19 +90,19 @@ def _find_fault(context: AuditContext, case: Case, out: Tensor) -> Check | None:
         sample, query = place
         text = f"Output row {query} of sample {sample}, a real token, is NaN or inf."
         return fails(text, sample=sample, query=query)
-    found = wrong_maps.find_fault(context, case, maps_of(context.subject, case))
+    found = weights.find_fault(context, case, maps_of(context.subject, case))
     if found is not None:
         return found
     some = context.gradients_on(case, ROWS)
     if not isinstance(some, str):
-        found = None if context.is_pooled else gradient.find_fault(context, case, some)
-        found = found or gradient.find_lost(context, case, some)
+        found = None if context.is_pooled else gradients.find_fault(context, case, some)
+        found = found or gradients.find_lost(context, case, some)
     found = found or find_ignored(context, case, out)
-    found = found or perturbation.find_fault(context, case, out, most=6)
-    found = found or pooling.find_pooled_fault_at(context, case)
-    found = found or padding_invariance.find_fault(context, case, out)
+    found = found or changed_tokens.find_fault(context, case, out, most=6)
+    found = found or pooled.find_other_tokens_at(context, case)
+    found = found or padding.find_fault(context, case, out)
     if not context.failed("output_pooling"):
-        found = found or pooling.find_fault(context, case, out)
+        found = found or pooled.find_fault(context, case, out)
     return found and _with_cause(context, found)
 
 

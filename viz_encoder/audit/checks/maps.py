@@ -1,19 +1,16 @@
 """Whether any head looks where it may not, or never where it may, and whether its rows sum to 1."""
 
-from collections.abc import Mapping
-
-import torch
 from torch import Tensor
 
-from viz_encoder.audit import wrong_maps
 from viz_encoder.audit.audit_context import AuditContext
-from viz_encoder.audit.checks import gradient, padding_invariance, perturbation
 from viz_encoder.audit.diagnose.diagnosis import diagnose
+from viz_encoder.audit.faults import changed_tokens, gradients, padding, weights
+from viz_encoder.audit.faults.row_sums import answer_of, judged_rows, of_sum, with_sinks
 from viz_encoder.audit.measure.changes import first_nonfinite, largest_of
-from viz_encoder.audit.measure.layer import LayerRun, RowFaults
+from viz_encoder.audit.measure.layer import RowFaults
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.setting import MASS, TOLERANCE
-from viz_encoder.audit.measure.softmaxes import RowSums, broken_rows
+from viz_encoder.audit.measure.softmaxes import broken_rows
 from viz_encoder.audit.question import FIRST, question
 from viz_encoder.audit.report import Check, Verdict, fails, passes, unsure, untested
 
@@ -23,7 +20,7 @@ def maps(context: AuditContext) -> Check:
     """Every layer, head and sample, never averaged; with gradients and without."""
     for grad in (False,) if context.grad_fault else (False, True):
         maps = maps_of(context.subject, context.base, grad=True) if grad else context.maps
-        found = wrong_maps.find_fault(context, context.base, maps)
+        found = weights.find_fault(context, context.base, maps)
         if found is not None:
             return _with_gradients(context, found) if grad else found
     if not context.maps.layers:
@@ -33,23 +30,12 @@ def maps(context: AuditContext) -> Check:
             f"{len(context.maps.layers)} attention calls were seen for {len(context.base.allowed)} "
             "intents: which belongs to which layer cannot be told."
         )
-    if any(bool((one.nan & rows).any()) for one, rows in _rows_of(context)):
+    if any(bool((one.nan & rows).any()) for one, rows in judged_rows(context)):
         return untested("Attention maps could not be judged: rows of real tokens are NaN.")
     layers = len(context.maps.layers)
     heads = sum(layer.shape[1] for layer in context.maps.layers)
     text = f"{heads} heads of {layers} layers give no weight above {MASS:g} to a forbidden key."
     return with_sinks(context, text)
-
-
-def with_sinks(context: AuditContext, text: str) -> Check:
-    """The passing answer, with the share of attention that goes to keys other than tokens."""
-    sinks = [_sink(layer) for layer in context.maps.layers if layer.has_sink]
-    if not sinks:
-        return passes(text)
-    rows = _rows_of(context)[0][1]
-    share = torch.cat([sink[rows.expand_as(sink)] for sink in sinks])
-    more = f"{share.min():.0%} to {share.max():.0%} of attention goes to a key that is not a token"
-    return Check(Verdict.INFO, f"{text} {more}, such as a sink.")
 
 
 def _with_gradients(context: AuditContext, found: Check) -> Check:
@@ -73,27 +59,12 @@ def _holds_without_gradients(context: AuditContext) -> bool | None:
     case, out = context.base, context.out
     if first_nonfinite(out, case) is not None:
         return None
-    if perturbation.find_fault(context, case, out) is not None:
+    if changed_tokens.find_fault(context, case, out) is not None:
         return False
-    alone = padding_invariance.find_fault(context, case, out)
+    alone = padding.find_fault(context, case, out)
     if alone is not None and alone.verdict is Verdict.FAIL:
         return False
     return True if alone is None or case.x.is_floating_point() else None
-
-
-def _rows_of(context: AuditContext) -> list[tuple[RowFaults, Tensor]]:
-    """Each layer's rows, and which count: of real tokens that may attend to anything."""
-    case, found = context.base, []
-    for number, layer in enumerate(context.maps.layers):
-        allowed = context.intent(case, number)
-        rows = (case.valid & allowed.any(dim=-1))[:, None]
-        found.append((layer.judged(allowed, case.valid), rows))
-    return found
-
-
-def _sink(layer: LayerRun) -> Tensor:
-    """Attention on sink slots, "batch head query"."""
-    return torch.cat([layer.sink(rows) for rows in layer.row_blocks()], dim=2)
 
 
 @question("Rows of the maps sum to 1", after=f"{FIRST} maps", order=70)
@@ -101,7 +72,7 @@ def row_sums(context: AuditContext) -> Check:
     """Rows of real tokens that may attend to anything; slots of no token count too."""
     if not context.maps.layers:
         return untested(f"No maps could be seen: {context.maps.why_none}")
-    faults, nonfinite = _rows_of(context), context.is_nonfinite
+    faults, nonfinite = judged_rows(context), context.is_nonfinite
     away = [_away(*one) for one in faults]
     number = max(range(len(away)), key=lambda n: float(away[n].max()))
     layer, most = context.maps.layers[number], float(away[number].max())
@@ -117,9 +88,9 @@ def row_sums(context: AuditContext) -> Check:
         return passes(f"All rows sum to 1, to within {most:.1g}{but}.")
     sample, head, query = largest_of(away[number])
     total = float(layer.map(sample, head)[query].sum())
-    found = _of_sum(number, sample, head, query, total)
+    found = of_sum(number, sample, head, query, total)
     given = context.gradients
-    leak = None if isinstance(given, str) else gradient.find_fault(context, context.base, given)
+    leak = None if isinstance(given, str) else gradients.find_fault(context, context.base, given)
     if leak is None and total < 1 and not nonfinite:
         more = " No forbidden key has any influence: the rest goes to a sink, or is taken away."
         return found.but(verdict=Verdict.INFO, evidence=found.evidence + more)
@@ -133,11 +104,6 @@ def _away(layer: RowFaults, rows: Tensor) -> Tensor:
     return (layer.sums - 1).abs().nan_to_num(0.0).masked_fill(~rows | (layer.sums == 0), 0.0)
 
 
-def _of_sum(number: int, sample: int, head: int, query: int, total: float) -> Check:
-    text = f"Layer {number} head {head}, sample {sample}: row {query} sums to {total:.3g}."
-    return fails(text, layer=number, head=head, sample=sample, query=query, amount=total)
-
-
 def ask_one_batch(context: AuditContext) -> Check:
     """For a batch that cannot be changed: rows with no forbidden key must sum to 1."""
     layers = context.maps.layers
@@ -148,7 +114,7 @@ def ask_one_batch(context: AuditContext) -> Check:
             "Sums of the maps' rows: which intent belongs to which layer cannot be told."
         )
     found = {}
-    for number, (one, rows) in enumerate(_rows_of(context)):
+    for number, (one, rows) in enumerate(judged_rows(context)):
         allowed, tol = (
             context.intent(context.base, number),
             TOLERANCE.get(layers[number].dtype, 1e-5),
@@ -156,21 +122,3 @@ def ask_one_batch(context: AuditContext) -> Check:
         if (broken := broken_rows(one.sums, rows[:, 0], allowed, tol)) is not None:
             found[number] = broken
     return answer_of(found)
-
-
-def answer_of(found: Mapping[int, RowSums]) -> Check:
-    """Explain rows that do not sum to 1, by layer: a mask or a sink may be why.
-
-    A sink takes its share of rows to which no key is forbidden, too; a mask does not.
-    """
-    if not found:
-        return passes("All rows sum to 1.")
-    number, worst = max(found.items(), key=lambda pair: abs(pair[1].total - 1))
-    sums = _of_sum(number, worst.sample, worst.head, worst.query, worst.total)
-    if worst.total > 1 or not all(one.open_hold for one in found.values()):
-        return untested(
-            f"{sums.evidence} Whether a sink or a mask after the softmax is the reason was not "
-            "tested."
-        )
-    text = f"{sums.evidence} Rows without a forbidden key sum to 1."
-    return sums.but(evidence=text).because(diagnose("after_softmax"))

@@ -3,10 +3,9 @@
 import torch
 from torch import Tensor
 
-from viz_encoder.audit import wrong_maps
 from viz_encoder.audit.audit_context import AuditContext
-from viz_encoder.audit.checks import gradient, padding_invariance
 from viz_encoder.audit.diagnose.diagnosis import diagnose
+from viz_encoder.audit.faults import gradients, padding, weights
 from viz_encoder.audit.measure.changes import first_nonfinite
 from viz_encoder.audit.measure.flex_masks import parts_of
 from viz_encoder.audit.measure.maps import maps_of
@@ -53,14 +52,14 @@ def _find_fault(context: AuditContext, case: Case) -> Check | None:
         out = context.subject.run(case)
         if (place := first_nonfinite(out, case)) is not None:
             return _nonfinite(context, case, *place)
-        leak = wrong_maps.find_fault(context, case, maps_of(context.subject, case))
+        leak = weights.find_fault(context, case, maps_of(context.subject, case))
         if leak is None and not isinstance(given := context.gradients_on(case), str):
-            leak = gradient.find_fault(context, case, given)
+            leak = gradients.find_fault(context, case, given)
             if leak is not None and leak.key is None:
                 leak = None  # NaN gradients of rows that attend to nothing; told in evidence above
         if leak is not None:
             return leak
-        return padding_invariance.find_fault(context, case, out)
+        return padding.find_fault(context, case, out)
     except ModelFault as fault:
         return raised(fault)
 

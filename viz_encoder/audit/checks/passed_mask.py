@@ -13,7 +13,7 @@ from viz_encoder.audit.diagnose.passed_mask import Suspicion, readings, suspicio
 from viz_encoder.audit.measure.constants import gets_in, too_small
 from viz_encoder.audit.measure.flex_masks import is_flex, leaves_in, name_of
 from viz_encoder.audit.measure.setting import MASS, Case, ModelFault
-from viz_encoder.audit.question import at_length, other_cases, question
+from viz_encoder.audit.question import question
 from viz_encoder.audit.report import Check, Verdict, fails, passes, untested
 from viz_encoder.trace.left_out import is_compiled
 
@@ -122,9 +122,9 @@ def _warning(value: float, text: str) -> Check:
 
 def _at_other_lengths(context: AuditContext) -> Check | None:
     """The first that only another length shows, of those at which the model must be right."""
-    for case, _ in other_cases(context):
+    for case, _ in context.other_cases():
         with suppress(ModelFault):
-            found = _in_code(context, case, f" {at_length(case)}")
+            found = _in_code(context, case, f" {case.at_length}")
             if found is not None and context.was_asked_for(case.valid.shape[1]):
                 return found
     return None

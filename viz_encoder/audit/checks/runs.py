@@ -7,11 +7,11 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from viz_encoder.audit import wrong_maps
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.diagnose.passed_mask import suspicions
 from viz_encoder.audit.diagnose.right_on import by_picking, unlike_itself
+from viz_encoder.audit.faults import weights
 from viz_encoder.audit.measure.changes import gap, nonfinite_rows
 from viz_encoder.audit.measure.flex_masks import mapped, tensors_in
 from viz_encoder.audit.measure.setting import Case, ModelFault, RowsLost
@@ -53,7 +53,7 @@ def runs(context: AuditContext) -> Check:
         answer = fails(text, sample=sample, query=query)
         if any(one.code == "saturated" for one in suspicions(case.passed, case.valid)):
             return answer.because(diagnose("saturated"))
-        shown = wrong_maps.find_fault(context, case, context.maps)
+        shown = weights.find_fault(context, case, context.maps)
         if shown is not None and shown.code:
             return answer.but(pictures=shown.pictures).because(
                 Diagnosis(shown.code, shown.cause, shown.cure)

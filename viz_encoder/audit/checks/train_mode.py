@@ -3,17 +3,16 @@
 import torch
 from torch import Tensor, nn
 
-from viz_encoder.audit import wrong_maps
 from viz_encoder.audit.audit_context import AuditContext
-from viz_encoder.audit.checks import gradient
 from viz_encoder.audit.diagnose.diagnosis import diagnose
+from viz_encoder.audit.faults import gradients, weights
 from viz_encoder.audit.measure.changes import first_nonfinite, gap
 from viz_encoder.audit.measure.layer import LayerRun
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.setting import MASS, Case, ModelFault
 from viz_encoder.audit.measure.watch import NoDropout, hooked, without_dropout
 from viz_encoder.audit.pictures import picture_of_map
-from viz_encoder.audit.question import at_length, other_cases, question
+from viz_encoder.audit.question import question
 from viz_encoder.audit.report import Check, Verdict, fails, passes, raised, untested
 from viz_encoder.shown import continued
 
@@ -55,8 +54,8 @@ def _without(context: AuditContext) -> Check:
 
 def _longer(context: AuditContext) -> Check | None:
     """The first difference at another length, without the randomness of dropout and with it."""
-    for case, out in other_cases(context):
-        at = f" {at_length(case)}"
+    for case, out in context.other_cases():
+        at = f" {case.at_length}"
         found = _difference(context, case, out, at) or _with_dropout(context, case, at)
         if found is not None and found.verdict is not Verdict.NOT_TESTED:
             asked = context.was_asked_for(case.valid.shape[1])
@@ -77,9 +76,9 @@ def _difference(context: AuditContext, case: Case, out: Tensor, at: str = "") ->
         if gap(trained, subject.run(case, grad=grad).detach(), case.valid).amount > 0:
             why = "Training mode: it is random even with every dropout at 0, so that only leaks"
             return untested(f"{why} were looked for.").but(code="random")
-        leak = wrong_maps.find_fault(context, case, maps_of(subject, case, grad=grad))
+        leak = weights.find_fault(context, case, maps_of(subject, case, grad=grad))
         if leak is None and not isinstance(found := context.gradients_on(case), str):
-            leak = gradient.find_fault(context, case, found)
+            leak = gradients.find_fault(context, case, found)
     start = f"In training mode, with every dropout at 0{at}"
     if leak is not None:
         return leak.but(evidence=f"{start}: {continued(leak.evidence)}")
@@ -103,7 +102,7 @@ def _of_nan(place: tuple[int, int], at: str) -> Check:
 
 def _of_batch_norms(context: AuditContext) -> Check:
     """Whether their mean and variance count padding; outputs mix samples there, by right."""
-    for case in (context.base, *(case for case, _ in other_cases(context))):
+    for case in (context.base, *(case for case, _ in context.other_cases())):
         if case.padded and (name := _counting_padding(context, case)):
             text = (
                 f"In training mode {name} takes its mean and variance over {case.valid.numel()} "
@@ -170,7 +169,7 @@ def _undrawn(context: AuditContext, case: Case, at: str) -> Check | None:
     """What is wrong even where dropout drops nothing: then it is not drawn, but another path."""
     with NoDropout():
         maps = maps_of(context.subject, case, grad=not context.grad_fault)
-        found = wrong_maps.find_fault(context, case, maps)
+        found = weights.find_fault(context, case, maps)
     if found is None:
         return None
     start = f"In training mode, where a rate of dropout is above 0{at}"

@@ -82,6 +82,11 @@ class Case:
         return f"batch {self.valid.shape[0]}, {self.valid.shape[1]} tokens"
 
     @property
+    def at_length(self) -> str:
+        """Where a fault shows that the first length does not."""
+        return f"at {self.valid.shape[1]} tokens (fewer pass)"
+
+    @property
     def padded(self) -> bool:
         """Whether any token is padding."""
         return not bool(self.valid.all())

@@ -8,6 +8,7 @@ from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.diagnose.layer_cause import cause_of_layer, equal_mask, or_of_one_side
 from viz_encoder.audit.diagnose.tried import by_trying
+from viz_encoder.audit.faults.advice import suggest_leaving_out, suggest_reading_ids
 from viz_encoder.audit.measure.changes import largest_of
 from viz_encoder.audit.measure.layer import LayerRun
 from viz_encoder.audit.measure.maps import Maps, in_own_order, maps_of, own_name
@@ -15,7 +16,6 @@ from viz_encoder.audit.measure.places import stand_in_place
 from viz_encoder.audit.measure.setting import MASS, Case, ModelFault
 from viz_encoder.audit.measure.slots import Slots
 from viz_encoder.audit.pictures import picture_of_map
-from viz_encoder.audit.question import suggest_leaving_out, suggest_reading_ids
 from viz_encoder.audit.report import Check, fails
 from viz_encoder.errors import InputError
 from viz_encoder.shown import counted

@@ -1,0 +1,62 @@
+"""Rows of the maps of one batch: which count, and what is said of those that do not sum to 1."""
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+from viz_encoder.audit.audit_context import AuditContext
+from viz_encoder.audit.diagnose.diagnosis import diagnose
+from viz_encoder.audit.measure.layer import LayerRun, RowFaults
+from viz_encoder.audit.measure.softmaxes import RowSums
+from viz_encoder.audit.report import Check, Verdict, fails, passes, untested
+
+
+def with_sinks(context: AuditContext, text: str) -> Check:
+    """The passing answer, with the share of attention that goes to keys other than tokens."""
+    sinks = [_sink(layer) for layer in context.maps.layers if layer.has_sink]
+    if not sinks:
+        return passes(text)
+    rows = judged_rows(context)[0][1]
+    share = torch.cat([sink[rows.expand_as(sink)] for sink in sinks])
+    more = f"{share.min():.0%} to {share.max():.0%} of attention goes to a key that is not a token"
+    return Check(Verdict.INFO, f"{text} {more}, such as a sink.")
+
+
+def judged_rows(context: AuditContext) -> list[tuple[RowFaults, Tensor]]:
+    """Each layer's rows, and which count: of real tokens that may attend to anything."""
+    case, found = context.base, []
+    for number, layer in enumerate(context.maps.layers):
+        allowed = context.intent(case, number)
+        rows = (case.valid & allowed.any(dim=-1))[:, None]
+        found.append((layer.judged(allowed, case.valid), rows))
+    return found
+
+
+def _sink(layer: LayerRun) -> Tensor:
+    """Attention on sink slots, "batch head query"."""
+    return torch.cat([layer.sink(rows) for rows in layer.row_blocks()], dim=2)
+
+
+def of_sum(number: int, sample: int, head: int, query: int, total: float) -> Check:
+    """A row that does not sum to 1."""
+    text = f"Layer {number} head {head}, sample {sample}: row {query} sums to {total:.3g}."
+    return fails(text, layer=number, head=head, sample=sample, query=query, amount=total)
+
+
+def answer_of(found: Mapping[int, RowSums]) -> Check:
+    """Explain rows that do not sum to 1, by layer: a mask or a sink may be why.
+
+    A sink takes its share of rows to which no key is forbidden, too; a mask does not.
+    """
+    if not found:
+        return passes("All rows sum to 1.")
+    number, worst = max(found.items(), key=lambda pair: abs(pair[1].total - 1))
+    sums = of_sum(number, worst.sample, worst.head, worst.query, worst.total)
+    if worst.total > 1 or not all(one.open_hold for one in found.values()):
+        return untested(
+            f"{sums.evidence} Whether a sink or a mask after the softmax is the reason was not "
+            "tested."
+        )
+    text = f"{sums.evidence} Rows without a forbidden key sum to 1."
+    return sums.but(evidence=text).because(diagnose("after_softmax"))
