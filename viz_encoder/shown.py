@@ -71,7 +71,7 @@ class OneLine:
 
     def __repr__(self) -> str:
         """The class and each field, cut short."""
-        said = (f"{one.name}={brief(getattr(self, one.name))}" for one in fields(self))  # type: ignore[arg-type]
+        said = (f"{one.name}={brief(getattr(self, one.name))}" for one in fields(self) if one.repr)  # type: ignore[arg-type]
         return one_line(f"{type(self).__name__}({', '.join(said)})")
 
 

@@ -257,11 +257,17 @@ def _at_another_length(context: AuditContext) -> tuple[Tensor, Tensor] | None:
     return None
 
 
+def _lengths(context: AuditContext) -> set[int]:
+    """The lengths that any check has tried besides the first, on both sides of padding."""
+    sides = [context.answers] + ([] if context.other_side is None else [context.other_side.answers])
+    return {length for side in sides for one in side.values() for length in one.learned.lengths}
+
+
 def _never_tested(context: AuditContext) -> tuple[str, ...]:
     setting = context.setting
     tried = [
         setting.first_valid().shape,
-        *((len(setting.padding(length)), length) for length in context.lengths_tried),
+        *((len(setting.padding(length)), length) for length in _lengths(context)),
     ]
     largest = max(n for n, _ in tried)
     lengths = listed([str(n) for n in sorted({n for _, n in tried})])

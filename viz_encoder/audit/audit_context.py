@@ -1,10 +1,12 @@
 """AuditContext: the model, the case and all that was measured once for several checks."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext, suppress
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 import torch
@@ -18,12 +20,14 @@ from viz_encoder.audit.measure.fixed_keys import fixed_keys
 from viz_encoder.audit.measure.gradients import Gradients, NoGradient, gradients_of, real_rows
 from viz_encoder.audit.measure.maps import Maps, maps_of
 from viz_encoder.audit.measure.reach import Allowed, may_know, must_know, pattern_in
+from viz_encoder.audit.measure.second_call import SecondCall, second_call
 from viz_encoder.audit.measure.setting import LONG, TOLERANCE, Case, ModelFault, Setting
 from viz_encoder.audit.measure.subject import Subject, rows_of_embedding
 from viz_encoder.audit.measure.token_axis import has_tokens
 from viz_encoder.audit.report import Check, Verdict
 from viz_encoder.errors import InputError
 
+Measured = TypeVar("Measured")
 ALL_ROWS = 32  # up to this length every row is differentiated; above it, so many are chosen
 ROWS_IF_LONG = 8
 
@@ -37,17 +41,49 @@ class AuditContext:
     scope: AuditScope = field(default_factory=AuditScope)
     given_layers: int | None = None
     was_training: bool = False
-    noise: float = 0.0  # how much samples differ in a batch and alone, without any padding
-    stopped: str = ""  # why all other checks are skipped, if they are
-    unclear: str = ""  # what gradients as small as rounding leave open, and what to do
-    more_layers: bool = False  # more may attend than were seen, so their number is unknown
+    first_side: "AuditContext | None" = None  # of which this is the other side
+    is_deeper: bool = False  # more layers are supposed to attend than were seen
     unwatched: int = 0  # calls of attention outside the module that the caller gave
-    lengths_tried: list[int] = field(default_factory=list)  # besides the first
     answers: dict[str, Check] = field(default_factory=dict)
     _known: WeakKeyDictionary[Case, dict[int, Allowed]] = field(default_factory=WeakKeyDictionary)
     _maps: WeakKeyDictionary[Case, dict[tuple[bool, ...], Maps]] = field(
         default_factory=WeakKeyDictionary
     )
+    _measured: dict[tuple[Callable[..., Any], Case], Any] = field(init=False, default_factory=dict)
+
+    def but(self, **changes: Any) -> "AuditContext":
+        """The same with these changed, and with all that was measured so far."""
+        other = copy(self)
+        vars(other).update(changes)
+        return other
+
+    def once(self, measure: Callable[..., Measured], case: Case, *given: Any) -> Measured:
+        """What this measures of a case, kept for who lists what was measured."""
+        if (measure, case) not in self._measured:
+            self._measured[measure, case] = measure(self, case, *given)
+        return cast("Measured", self._measured[measure, case])
+
+    def all_of(self, measure: Callable[..., Measured]) -> list[Measured]:
+        """What this has measured, in order."""
+        return [found for (by, _), found in self._measured.items() if by is measure]
+
+    @property
+    def stopped(self) -> str:
+        """Why nothing more can be asked, as a check has said; "" if it can."""
+        return next((one.learned.stops for one in self.answers.values() if one.learned.stops), "")
+
+    @property
+    def noise(self) -> float:
+        """How much samples differ in a batch and alone, without any padding, as far as is known."""
+        return max((one.learned.noise for one in self.answers.values()), default=0.0)
+
+    @property
+    def more_layers(self) -> bool:
+        """Whether more may attend than were seen, so that their number is unknown."""
+        told = any(one.learned.deeper for one in self.answers.values())
+        return (
+            told or self.is_deeper or (self.first_side is not None and self.first_side.more_layers)
+        )
 
     @cached_property
     def base(self) -> Case:
@@ -70,7 +106,7 @@ class AuditContext:
         if self.setting.padding_side != "both" or self.setting.given is not None:
             return None
         left = replace(self.setting, padding_side="left")
-        return replace(self, setting=left, answers={})
+        return replace(self, setting=left, answers={}, first_side=self)
 
     @cached_property
     def other_lengths(self) -> tuple[int, ...]:
@@ -130,9 +166,9 @@ class AuditContext:
             raise InputError(f"{told} It raised {fault}. {ids}Or say how: {instead}") from fault
 
     @cached_property
-    def again(self) -> Tensor:
-        """The output of another run on it."""
-        return self.subject.run(self.base)
+    def second(self) -> SecondCall:
+        """Another call on it, and what that changes of its tensors."""
+        return second_call(self.subject, self.base)
 
     @cached_property
     def is_nonfinite(self) -> bool:
@@ -339,8 +375,9 @@ class AuditContext:
         return 0.0
 
     def failed(self, *names: str) -> bool:
-        """Whether any of these checks is red."""
-        return any(n in self.answers and self.answers[n].verdict.is_red for n in names)
+        """Whether any of these checks, or of these kinds of evidence, is red."""
+        red = (one for one in self.answers.values() if one.verdict.is_red)
+        return any(one.name in names or one.proves in names for one in red)
 
     def passed(self, *names: str) -> bool:
         """Whether all of these checks passed."""

@@ -12,6 +12,7 @@ from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.measure.flex_masks import is_flex, parts_of
 from viz_encoder.audit.measure.maps import named_once
 from viz_encoder.audit.measure.setting import ModelFault
+from viz_encoder.audit.missing_links import missing_links
 from viz_encoder.errors import InputError
 
 
@@ -27,8 +28,7 @@ def _gaps(context: AuditContext, inputs: AuditInputs) -> Iterator[str]:
         yield between if context.base.padded else none
     if not context.setting.fixed and not _has_holes(context.base.valid):
         yield "Padding between real tokens: give AuditInputs(valid=…) that has some."
-    if context.unclear:
-        yield context.unclear
+    yield from [one.unclear for one in context.all_of(missing_links) if one.unclear][-1:]
     if context.scope.may_leave_out:
         yield (
             "Links that are missing, samples alone where others are left out, and documents alone: "

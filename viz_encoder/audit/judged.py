@@ -13,11 +13,11 @@ from viz_encoder.audit.arguments import LAST
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.measure.maps import beside_tokens, named_once
 from viz_encoder.audit.measure.setting import GRADIENT, Case, ModelFault
+from viz_encoder.audit.question import Evidence
 from viz_encoder.audit.report import Verdict
 from viz_encoder.errors import InputError
 from viz_encoder.shown import continued, counted
 
-BY_OUTPUTS = ("gradient", "perturbation")
 LONGEST = 256  # tokens to look for a length at which a gradient could fail
 
 
@@ -46,7 +46,7 @@ def how_much_was_judged(context: AuditContext) -> Judged:
         open_ += [_of_padding(context)]
         but = "; ".join(filter(None, open_))
         return Judged(Share.ALL if by_maps and not but else Share.SOME, but)
-    by_outputs = any(_was_asked(context, name) for name in BY_OUTPUTS)
+    by_outputs = _looked_at_outputs(context)
     share = _by_outputs(context) if by_outputs else Share.NONE
     pooled = _pooling(context) if context.scope.pool_over is not None else ""
     others = [*filter(None, [_own_token(context), _of_padding(context), pooled]), *others]
@@ -74,7 +74,7 @@ def _beside_attention(context: AuditContext) -> str:
     if context.base.own:
         return f"{beside}: audit_mask compares outputs"
     width = context.base.x.shape[1] if context.base.x.ndim > 1 else 0
-    if width == context.base.valid.shape[1] or any(_was_asked(context, n) for n in BY_OUTPUTS):
+    if width == context.base.valid.shape[1] or _looked_at_outputs(context):
         return ""
     return (
         f"{beside} over padded inputs: no output was compared, because the inputs have no axis of "
@@ -129,6 +129,12 @@ def _own_token(context: AuditContext) -> str:
 def _was_asked(context: AuditContext, name: str) -> bool:
     answer = context.answers.get(name)
     return answer is not None and answer.verdict is not Verdict.NOT_TESTED
+
+
+def _looked_at_outputs(context: AuditContext) -> bool:
+    """Whether any check has told which tokens an output depends on."""
+    links = [one for one in context.answers.values() if one.proves == Evidence.LINKS.name]
+    return any(one.verdict is not Verdict.NOT_TESTED for one in links)
 
 
 def _judged_by_maps(context: AuditContext) -> bool:

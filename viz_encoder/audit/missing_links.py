@@ -38,6 +38,17 @@ class MissingLinks(NamedTuple):
     faint: KeyFlags
     why: str = ""
 
+    @property
+    def unclear(self) -> str:
+        """What gradients as small as rounding leave open, and what to do; "" if nothing."""
+        if not bool(self.faint.any()):
+            return ""
+        return (
+            f"Links that are missing: {int(self.faint.sum())} gradients are as small as rounding, "
+            f"and in float64, which would tell, the model does not run ({self.why}). Let it run "
+            "there (model.double()), or let its softmax be seen: scores.softmax(dim=-1)."
+        )
+
 
 def missing_links(context: AuditContext, case: Case, found: Gradients) -> MissingLinks:
     """The keys that each row must know of by the intent, and does not."""

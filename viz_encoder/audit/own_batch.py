@@ -27,8 +27,8 @@ from viz_encoder.audit.measure.reach import pattern_in
 from viz_encoder.audit.measure.setting import Case, Intent, ModelFault, RowsLost, Setting, called
 from viz_encoder.audit.measure.subject import Subject
 from viz_encoder.audit.missing_links import find_unread
-from viz_encoder.audit.question import Question
-from viz_encoder.audit.report import Check, MaskReport, fails, passes, raised, untested
+from viz_encoder.audit.question import Evidence, Question, explained
+from viz_encoder.audit.report import Check, Learned, MaskReport, fails, passes, raised, untested
 from viz_encoder.audit.verdict import ask_all, report_of
 from viz_encoder.errors import InputError
 from viz_encoder.trace.callers_state import random_states_kept
@@ -148,16 +148,30 @@ def _only(case: Case) -> Setting:
 
 
 def _questions(pad_id: int | None) -> tuple[Question, ...]:
-    return (
-        Question("runs", "Gives numbers", _runs),
-        in_place.in_place,
-        Question("maps", "Attention maps", _maps, ("runs",)),
-        Question(
-            "row_sums", "Rows of the maps sum to 1", maps_check.ask_one_batch, ("runs", "maps")
-        ),
-        Question("never_read", "Tokens that are never read", _never_read, ("runs", "maps")),
-        Question("pad_id", "Ids of padding", lambda context: ids_of_padding(context.base, pad_id)),
-        Question("length", "Lengths of the samples", lambda context: lengths_of(context.base)),
+    def ids(context: AuditContext) -> Check:
+        return ids_of_padding(context.base, pad_id)
+
+    def lengths(context: AuditContext) -> Check:
+        return lengths_of(context.base)
+
+    return explained(
+        (
+            Question("runs", "Gives numbers", _runs, Evidence.CALL),
+            in_place.in_place,
+            Question("maps", "Attention maps", _maps, Evidence.WEIGHTS, ("runs",)),
+            Question(
+                "row_sums",
+                "Rows of the maps sum to 1",
+                maps_check.ask_one_batch,
+                Evidence.WEIGHTS,
+                ("runs", "maps"),
+            ),
+            Question(
+                "never_read", "Tokens that are never read", _never_read, after=("runs", "maps")
+            ),
+            Question("pad_id", "Ids of padding", ids),
+            Question("length", "Lengths of the samples", lengths),
+        )
     )
 
 
@@ -165,8 +179,7 @@ def _runs(context: AuditContext) -> Check:
     try:
         out = context.out
     except ModelFault as fault:
-        context.stopped = "the model does not run"
-        return fails(fault.sentence)
+        return fails(fault.sentence, learned=Learned("the model does not run"))
     fits = out.shape[:2] == context.base.valid.shape
     if not fits and _is_cut(context, out):
         return raised(RowsLost.of(out, context.base.valid))
@@ -175,7 +188,7 @@ def _runs(context: AuditContext) -> Check:
         sample, query = (int(n) for n in (bad & context.base.valid).nonzero()[0])
         text = f"Output row {query} of sample {sample}, a real token, is NaN or inf."
         return fails(text, sample=sample, query=query)
-    again = gap(out, context.again, context.base.valid) if fits else None
+    again = gap(out, context.second.out, context.base.valid) if fits else None
     if again is not None and not context.subject.trains and again.amount > context.tolerance(out):
         text = (
             f"A second run on this batch differs by {again.amount:.2g} at token {again.query} of "

@@ -1,41 +1,92 @@
-"""Question: what a check is, and how it says so."""
+"""Question: what a check of masks is, which data it declares, and the order that follows."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from enum import IntEnum, auto
+from graphlib import TopologicalSorter
 from typing import Any
 
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.report import Check
 
-IN_PLACE = 15  # the place of "in_place" in the order
-FIRST = "runs static constants batch_independence"  # what spoils all that looks at tokens
-# They see a wrong mask as it is passed; what would see it again in another way follows from them.
-SEEN_FIRST = "runs static batch_independence maps row_sums gradient perturbation padding_invariance"
+
+class Evidence(IntEnum):
+    """What a failure of a check proves, the strongest first."""
+
+    CALL = auto()  # a call cannot be trusted
+    PASSED = auto()  # what is passed is wrong by itself, before anything runs
+    SPOILED = auto()  # all that looks at tokens is spoiled: samples mix, closed keys keep a weight
+    WEIGHTS = auto()  # a head looks where it may not
+    LINKS = auto()  # an output depends on a token that it may not know of
+    BESIDE = auto()  # a memory is looked at, or a bias added, otherwise than is meant
+    COMPANY = auto()  # an output changes with what stands beside it: padding, other samples
+    SWITCHES = auto()  # it changes with gradients, or not with the mask
+    BATCHES = auto()  # batches of another kind are wrong: other padding, other lengths
+    WAYS = auto()  # what is to give the same does not: documents alone, other implementations
+    USE = auto()  # it is wrong as it will be used: step by step, in another dtype, in training
 
 
 @dataclass(frozen=True)
 class Question:
-    """A check: what it is called, how it is answered, and which failures explain its own."""
+    """A check: what it is called, how it is answered, what it proves and what it needs.
+
+    Names in `after` are those of checks, and of kinds of evidence: each check that proves that.
+    """
 
     name: str
     title: str
     ask: Callable[[AuditContext], Check]
+    proves: Evidence = Evidence.USE
     after: tuple[str, ...] = ()  # if one of these failed, this failure follows from it
-    order: int = 1000  # checks are asked in this order
+    needs: tuple[str, ...] = ()  # it reads the answers of these, too
+    before: tuple[str, ...] = ()  # it is asked before these, of which it tells nothing
+    corrupts: bool = False  # if it fails, nothing that any other run shows can be trusted
+    runs_nothing: bool = False  # it is asked even where the model does not run
     one_sided: bool = False  # its answer is the same on whichever side padding stands
+    other_side: bool = False  # if both sides are judged, it tells the worst of the other one
     judges: bool = False  # it sees where tokens attend; without any such check there is no PASS
     compares: bool = False  # it compares outputs, which also differ where samples share a capacity
     needs_numbers: bool = False  # it can tell nothing of NaN; no check that compares can
     suspects: bool = False  # it sees a likely cause, whose effect another check may find
-
-    @property
-    def explained_by(self) -> tuple[str, ...]:
-        """Checks whose failures explain this one's: a corrupted call corrupts all later ones."""
-        return ("in_place", *self.after) if self.order > IN_PLACE else self.after
+    explained_by: tuple[str, ...] = ()  # the checks that `after` names, the strongest first
 
 
 def question(
-    title: str, *, after: str = "", **more: Any
+    title: str, proves: Evidence, *, after: str = "", needs: str = "", before: str = "", **more: Any
 ) -> Callable[[Callable[[AuditContext], Check]], Question]:
-    """Turn a function into the check of its name; `after` are names, with spaces between."""
-    return lambda ask: Question(ask.__name__, title, ask, tuple(after.split()), **more)
+    """Turn a function into the check of its name; names have spaces between."""
+    names = {"after": after, "needs": needs, "before": before}
+    more |= {key: tuple(given.split()) for key, given in names.items()}
+    return lambda ask: Question(ask.__name__, title, ask, proves, **more)
+
+
+def explained(questions: Iterable[Question]) -> tuple[Question, ...]:
+    """Each with the checks whose failures explain its own, the strongest evidence first."""
+    ranked = sorted(questions, key=lambda one: (not one.corrupts, one.proves))
+    return tuple(
+        replace(one, explained_by=tuple(other.name for other in ranked if _explains(other, one)))
+        for one in questions
+    )
+
+
+def _explains(other: Question, one: Question) -> bool:
+    named = other.name in one.after or other.proves.name in one.after
+    ran = other.corrupts and one.proves is not Evidence.PASSED
+    return other is not one and (named or ran)
+
+
+def in_order(questions: Iterable[Question]) -> tuple[Question, ...]:
+    """Each after what it needs and follows from; of those left, the strongest evidence, by name."""
+    known = {one.name: one for one in explained(questions)}
+    order = TopologicalSorter({one.name: {*one.explained_by, *one.needs} for one in known.values()})
+    for one in known.values():
+        for later in one.before:
+            order.add(later, one.name)
+    order.prepare()
+    ready, found = [], []
+    while order.is_active():
+        ready += order.get_ready()
+        ready.sort(key=lambda name: (known[name].proves, name))
+        found.append(known[ready.pop(0)])
+        order.done(found[-1].name)
+    return explained(found)

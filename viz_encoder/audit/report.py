@@ -1,7 +1,7 @@
 """Results of an audit: what a check finds, a verdict, the report, pictures of the worst case."""
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -48,6 +48,19 @@ class Picture(OneLine):
     sample: int = 0
 
 
+class Learned(NamedTuple):
+    """What a check tells those after it, besides its answer."""
+
+    stops: str = ""  # why nothing more can be asked
+    deeper: bool = False  # more layers may attend than were seen, so their number is unknown
+    noise: float = 0.0  # how much samples differ in a batch and alone, without any padding
+    shared: bool = False  # samples share a capacity, so that outputs differ with the batch
+    lengths: tuple[int, ...] = ()  # that were tried besides the first
+
+
+NOTHING = Learned()
+
+
 @dataclass(frozen=True, repr=False)
 class Check(OneLine):
     """One question to the model, and the answer with its evidence."""
@@ -67,6 +80,8 @@ class Check(OneLine):
     name: str = ""  # a stable identifier, such as "gradient"
     title: str = ""
     follows_from: str = ""  # the earlier check of which this is a consequence
+    proves: str = field(default="", repr=False, compare=False)  # the kind of evidence
+    learned: Learned = field(default=NOTHING, repr=False, compare=False)
 
     def but(self, **changes: Any) -> "Check":
         """The same, with these fields changed."""

@@ -10,14 +10,12 @@ from viz_encoder.audit.diagnose.diagnosis import UNKNOWN
 from viz_encoder.audit.judged import Judged, Share, how_much_was_judged
 from viz_encoder.audit.measure.setting import ModelFault
 from viz_encoder.audit.question import Question
-from viz_encoder.audit.report import Check, MaskReport, Verdict, passes, raised, untested
+from viz_encoder.audit.report import NOTHING, Check, MaskReport, Verdict, passes, raised, untested
 from viz_encoder.errors import InputError
 from viz_encoder.shown import continued
 
 WORST = (Verdict.FAIL, Verdict.ERROR, Verdict.WARN)
 GREEN = (Verdict.PASS, Verdict.WARN)
-SUSPECTING = tuple(question.name for question in QUESTIONS if question.suspects)
-COMPARING = tuple(question.name for question in QUESTIONS if question.compares)
 JUDGING = tuple(question.name for question in QUESTIONS if question.judges)
 WHOLE = "where they are meant to, and nowhere else"
 
@@ -25,23 +23,30 @@ WHOLE = "where they are meant to, and nowhere else"
 def ask_all(
     context: AuditContext, questions: tuple[Question, ...], progress: Progress | None = None
 ) -> tuple[Check, ...]:
-    """Every check in order; one that crashes is an ERROR, never left out."""
+    """Every check without an answer, in order; one that crashes is an ERROR, never left out."""
+    answers = context.answers
     for number, question in enumerate(questions):
+        if question.name in answers:
+            continue
         if progress is not None:
             progress(number / len(questions))
-        if context.stopped and question.name != "eval_mode":
+        if context.stopped and not question.runs_nothing:
             answer = untested(f"All other checks: {context.stopped}.")
         else:
             answer = _answer(context, question)
-        context.answers[question.name] = answer
-    _blame_the_kept_score(context.answers)
-    _confirm_suspicions(context.answers)
-    _soften_shared_capacity(context)
-    if context.other_side is not None and not context.stopped:
-        context.answers["left_padding"] = _on_other_side(context, context.other_side, questions)
-    return tuple(
-        _named(context, question, context.answers[question.name]) for question in questions
-    )
+        answers[question.name] = _signed(answer, question)
+    _confirm_suspicions(answers, questions)
+    _soften_shared_capacity(answers, questions)
+    other = context.other_side
+    for question in questions if other is not None and not context.stopped else ():
+        if question.other_side:
+            sided = tuple(one for one in questions if not one.other_side)
+            answers[question.name] = _signed(_on_other_side(context, other, sided), question)
+    return tuple(_folded(context, question, answers[question.name]) for question in questions)
+
+
+def _signed(answer: Check, question: Question) -> Check:
+    return answer.but(name=question.name, title=question.title, proves=question.proves.name)
 
 
 def _on_other_side(
@@ -51,19 +56,17 @@ def _on_other_side(
     try:
         _ = other.out
     except ModelFault as fault:
-        other.stopped = "the model does not run"
         return raised(fault, title="Padding on the left")
-    same = [one.name for one in questions if one.one_sided and one.name != "left_padding"]
+    same = [one.name for one in questions if one.one_sided]
     other.answers |= {name: context.answers[name] for name in same}
-    other.noise, other.more_layers = context.noise, context.more_layers
-    checks = ask_all(other, tuple(one for one in questions if not one.one_sided))
+    checks = [one for one in ask_all(other, questions) if one.name not in same]
     worst = [one for verdict in WORST for one in checks if one.verdict is verdict]
     own = [one for one in worst if not one.follows_from and not context.failed(one.name)]
     if not worst:
         return passes("With padding on the left every check finds the same.")
     found = other.answers[(own or worst)[0].name]
     text = f"With padding on the left: {continued(found.evidence)}"
-    return found.but(evidence=text)
+    return found.but(evidence=text, learned=NOTHING)
 
 
 def _untested_on_other_side(context: AuditContext) -> Iterator[str]:
@@ -80,31 +83,23 @@ def _untested_on_other_side(context: AuditContext) -> Iterator[str]:
 def _least_judged(context: AuditContext) -> Judged:
     """The smaller judged share of both padding sides."""
     judged, other = how_much_was_judged(context), context.other_side
-    there = judged if other is None or other.stopped else how_much_was_judged(other)
+    runs = other is not None and other.answers and not other.stopped
+    there = how_much_was_judged(other) if other is not None and runs else judged
     if there.share.value <= judged.share.value:
         return judged
     return there._replace(but=f"with padding on the left, {there.but}" if there.but else "")
 
 
-def _blame_the_kept_score(answers: dict[str, Check]) -> None:
-    """Masked scores near 0 explain a leak that only larger inputs show."""
-    kept, gradient, changed = map(answers.get, ("constants", "gradient", "perturbation"))
-    if kept is None or gradient is None or changed is None or kept.code != "constant":
-        return
-    small = kept.amount is not None and -100 < kept.amount < 0
-    if small and gradient.verdict is Verdict.PASS and changed.verdict.is_red and not changed.code:
-        answers["perturbation"] = changed.but(code=kept.code, cause=kept.cause, cure=kept.cure)
-
-
-def _confirm_suspicions(answers: dict[str, Check]) -> None:
+def _confirm_suspicions(answers: dict[str, Check], questions: tuple[Question, ...]) -> None:
     """Promote a cause that a tensor made likely, once a later check found its effect.
 
     A tensor that a call changes says nothing of what came after.
     """
-    changed = answers.get("in_place")
-    for name in () if changed is not None and changed.verdict.is_red else SUSPECTING:
-        suspect = answers.get(name)
-        if suspect is None or not suspect.code or suspect.verdict.is_red:
+    if any(one.corrupts and answers[one.name].verdict.is_red for one in questions):
+        return
+    for name in [one.name for one in questions if one.suspects]:
+        suspect = answers[name]
+        if not suspect.code or suspect.verdict.is_red:
             continue
         proof = [one for one in answers.values() if one.verdict.is_red and one.code == suspect.code]
         if proof:
@@ -113,18 +108,23 @@ def _confirm_suspicions(answers: dict[str, Check]) -> None:
             )
 
 
-def _soften_shared_capacity(context: AuditContext) -> None:
+def _shared(answers: dict[str, Check]) -> Check | None:
+    """The answer that samples share a capacity, if one says so."""
+    return next((one for one in answers.values() if one.learned.shared), None)
+
+
+def _soften_shared_capacity(answers: dict[str, Check], questions: tuple[Question, ...]) -> None:
     """If samples share a capacity (MoE), outputs depend on the batch even with correct masks.
 
     Maps and gradients judge then; what only compares outputs cannot.
     """
-    shared = context.answers.get("batch_independence")
-    if shared is None or shared.verdict is not Verdict.WARN or context.failed("maps", "gradient"):
+    shared = _shared(answers)
+    inside = (answers[one.name] for one in questions if one.judges and not one.compares)
+    if shared is None or any(one.verdict.is_red for one in inside):
         return
-    for name in COMPARING:
-        answer = context.answers.get(name)
-        if answer is not None and answer.verdict is Verdict.FAIL:
-            context.answers[name] = answer.but(verdict=Verdict.WARN, cause=shared.cause)
+    for answer in [answers[one.name] for one in questions if one.compares]:
+        if answer.verdict is Verdict.FAIL:
+            answers[answer.name] = answer.but(verdict=Verdict.WARN, cause=shared.cause)
 
 
 def _answer(context: AuditContext, question: Question) -> Check:
@@ -144,28 +144,26 @@ def _answer(context: AuditContext, question: Question) -> Check:
 
 def _unless_nan(context: AuditContext, question: Question, answer: Check) -> Check:
     """The answer; that nothing could be judged where it compared what is NaN."""
-    told = answer.verdict in (Verdict.PASS, Verdict.INFO) or question.name == "mask_used"
     needs = question.compares or question.needs_numbers
-    if not told or answer.verdict is Verdict.NOT_TESTED or not needs:
+    if answer.verdict not in (Verdict.PASS, Verdict.INFO) or not needs:
         return answer
     if context.stopped or not context.is_nonfinite:
         return answer
     return untested(f"{question.title}: could not be judged: the output is NaN.")
 
 
-def _named(context: AuditContext, question: Question, answer: Check) -> Check:
-    """The answer with its question, and what it follows from."""
+def _folded(context: AuditContext, question: Question, answer: Check) -> Check:
+    """The answer with what it follows from."""
     follows = ""
     if answer.verdict in (Verdict.FAIL, Verdict.WARN):
         follows = next((one for one in question.explained_by if context.failed(one)), "")
-        mixing = context.answers.get("batch_independence")
-        shared = mixing is not None and mixing.verdict is Verdict.WARN
+        shared = _shared(context.answers)
         if not follows and shared and answer.verdict is Verdict.WARN and question.compares:
-            follows = "batch_independence"
+            follows = shared.name
     at_a_place = answer.verdict is Verdict.FAIL and answer.sample is not None
     if at_a_place and not answer.cause and not follows:  # what is raised is its own cause
         answer = answer.but(cause=UNKNOWN.cause)
-    return answer.but(name=question.name, title=question.title, follows_from=follows)
+    return answer.but(follows_from=follows)
 
 
 def report_of(
@@ -177,8 +175,6 @@ def report_of(
     verdict = Verdict.NOT_TESTED if judged.share is Share.NONE else verdict
     pictures = [shot for answer in context.answers.values() for shot in answer.pictures]
     untested = [c.evidence for c in checks if c.verdict is Verdict.NOT_TESTED]
-    if all(check.verdict is Verdict.NOT_TESTED for check in checks if check.name != "static"):
-        untested = untested[:1]
     elsewhere = () if context.stopped else _untested_on_other_side(context)
     return MaskReport(
         verdict,

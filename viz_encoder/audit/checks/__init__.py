@@ -1,14 +1,13 @@
-"""The checks, one subject a file, found by discovery and asked in the order that each says.
+"""The checks, one subject a file, found by discovery and asked in the order of what they declare.
 
-A check asks the AuditContext and gives a Check; some also have find_fault, for other checks to
-put the same question to another batch.
+A check asks the AuditContext and gives a Check. It knows no other check: what several ask of a
+batch stands in `faults`.
 """
 
 import importlib
 import pkgutil
-from operator import attrgetter
 
-from viz_encoder.audit.question import Question
+from viz_encoder.audit.question import Question, in_order
 
 
 def _discover() -> tuple[Question, ...]:
@@ -16,7 +15,7 @@ def _discover() -> tuple[Question, ...]:
         importlib.import_module(f"{__name__}.{one.name}") for one in pkgutil.iter_modules(__path__)
     ]
     found = [one for file in files for one in vars(file).values() if isinstance(one, Question)]
-    return tuple(sorted(found, key=attrgetter("order")))
+    return in_order(found)
 
 
 QUESTIONS = _discover()

@@ -7,11 +7,11 @@ from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.measure.changes import gap
 from viz_encoder.audit.measure.setting import Case
-from viz_encoder.audit.question import question
+from viz_encoder.audit.question import Evidence, question
 from viz_encoder.audit.report import Check, fails, passes, untested
 
 
-@question("Beams in another order", after="runs cache", order=212, one_sided=True)
+@question("Beams in another order", Evidence.USE, after="runs cache", one_sided=True)
 def beam_reorder(context: AuditContext) -> Check:
     """A prompt, then the beams in another order with one of them twice, against all at once."""
     scope = context.scope

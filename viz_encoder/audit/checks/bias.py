@@ -21,7 +21,7 @@ from viz_encoder.audit.measure.maps import Maps, maps_of
 from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.measure.token_axis import by_token, from_tokens
 from viz_encoder.audit.pictures import picture_of_map
-from viz_encoder.audit.question import question
+from viz_encoder.audit.question import Evidence, question
 from viz_encoder.audit.report import Check, Picture, Verdict, fails, passes, untested
 from viz_encoder.errors import InputError
 
@@ -30,7 +30,7 @@ FARTHEST = 64  # distances from which on a bias may stay the same that are tried
 Weights = Float[Tensor, "batch head query key"]
 
 
-@question("What is added to the scores", after="runs maps", order=67)
+@question("What is added to the scores", Evidence.BESIDE, after="runs maps", before="row_sums")
 def bias(context: AuditContext) -> Check:
     """The weights of each layer on equal tokens against softmax(bias)."""
     given = context.scope.bias

@@ -11,7 +11,7 @@ from viz_encoder.audit.diagnose.diagnosis import UNKNOWN, diagnose
 from viz_encoder.audit.diagnose.step_cause import IN_STEPS, NOT_THE_MASK, of_steps
 from viz_encoder.audit.measure.changes import gap, with_changed
 from viz_encoder.audit.measure.setting import Case, ModelFault
-from viz_encoder.audit.question import question
+from viz_encoder.audit.question import Evidence, question
 from viz_encoder.audit.report import Check, Diagnosis, Verdict, fails, passes, untested
 from viz_encoder.errors import InputError
 from viz_encoder.shown import listed
@@ -30,7 +30,14 @@ NO_PADDING = Diagnosis(
 )
 
 
-@question("With a KV cache", after="runs", order=210, one_sided=True, needs_numbers=True)
+@question(
+    "With a KV cache",
+    Evidence.USE,
+    after="runs",
+    needs="lengths",
+    one_sided=True,
+    needs_numbers=True,
+)
 def cache(context: AuditContext) -> Check:
     """Judge decoding one token at a time; report decoding a prefix and then pairs."""
     step = context.scope.step

@@ -15,11 +15,11 @@ from viz_encoder.audit.measure.layer import LayerRun
 from viz_encoder.audit.measure.maps import named_once
 from viz_encoder.audit.measure.setting import MASS
 from viz_encoder.audit.pictures import picture_of_cross
-from viz_encoder.audit.question import FIRST, question
+from viz_encoder.audit.question import Evidence, question
 from viz_encoder.audit.report import Check, Diagnosis, fails, passes, untested
 
 
-@question("Cross-attention", after=FIRST, order=65)
+@question("Cross-attention", Evidence.BESIDE, after="CALL PASSED SPOILED", before="bias")
 def cross_attention(context: AuditContext) -> Check:
     """Each layer, head and sample of it against AuditScope(cross=…)."""
     layers = context.maps.memories if context.scope.cross else context.maps.cross

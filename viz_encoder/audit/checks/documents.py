@@ -9,14 +9,14 @@ from viz_encoder.audit.measure.changes import gap
 from viz_encoder.audit.measure.gradients import Gradients
 from viz_encoder.audit.measure.setting import GRADIENT, ModelFault
 from viz_encoder.audit.measure.token_axis import can_be_cut
-from viz_encoder.audit.question import question
+from viz_encoder.audit.question import Evidence, question
 from viz_encoder.audit.report import Check, Verdict, fails, passes, untested
 
 
 @question(
     "Packed documents",
-    after="runs constants batch_independence maps gradient",
-    order=190,
+    Evidence.WAYS,
+    after="runs SPOILED maps gradient",
     one_sided=True,
 )
 def documents(context: AuditContext) -> Check:

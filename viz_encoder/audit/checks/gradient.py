@@ -7,14 +7,14 @@ from viz_encoder.audit.faults.ignored import find_ignored
 from viz_encoder.audit.faults.thrown_away import find_thrown_away
 from viz_encoder.audit.measure.gradients import Gradients
 from viz_encoder.audit.measure.setting import GRADIENT
-from viz_encoder.audit.question import FIRST, question
-from viz_encoder.audit.report import Check, Verdict, passes, untested
+from viz_encoder.audit.question import Evidence, question
+from viz_encoder.audit.report import Check, Diagnosis, Learned, Verdict, passes, untested
 
 
 @question(
     "Whom each output depends on",
-    after=f"{FIRST} maps cross_attention row_sums",
-    order=80,
+    Evidence.LINKS,
+    after="CALL PASSED SPOILED WEIGHTS cross_attention",
     judges=True,
 )
 def gradient(context: AuditContext) -> Check:
@@ -44,15 +44,12 @@ def _unless_deeper(context: AuditContext, found: Gradients, fault: Check) -> Che
     seen = len(context.maps.layers)
     if context.given_layers is not None or len(context.setting.intents) > 1:
         return fault
-    context.more_layers = True
-    if gradients.find_fault(context, context.base, found) is not None:
-        context.more_layers = False
+    if gradients.find_fault(context.but(is_deeper=True), context.base, found) is not None:
         return fault
     text = (
         f"Token {fault.query} of sample {fault.sample} depends on token {fault.key}, farther than "
         f"the {seen} attention layers that were seen can reach."
     )
     cause = "either more layers attend than were seen, or something besides attention mixes tokens."
-    return fault.but(
-        verdict=Verdict.WARN, evidence=text, cause=cause, cure="Pass n_layers=.", code="layers"
-    )
+    found = fault.but(verdict=Verdict.WARN, evidence=text, learned=Learned(deeper=True))
+    return found.because(Diagnosis("layers", cause, "Pass n_layers=."))

@@ -14,7 +14,7 @@ from viz_encoder.audit.measure.flex_masks import tensors_in
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.setting import MASS, TOLERANCE, Case, ModelFault
 from viz_encoder.audit.measure.subject import Subject
-from viz_encoder.audit.question import question
+from viz_encoder.audit.question import Evidence, question
 from viz_encoder.audit.report import Check, Verdict, fails, passes, raised, untested
 from viz_encoder.errors import InputError
 
@@ -24,7 +24,7 @@ CURE = (
 )
 
 
-@question("Implementations agree", after="runs", order=200, needs_numbers=True)
+@question("Implementations agree", Evidence.WAYS, after="runs", needs="lengths", needs_numbers=True)
 def implementations(context: AuditContext) -> Check:
     """Each with the same mask on the same inputs; pad rows may differ and are not compared."""
     if not context.scope.variants:
@@ -95,14 +95,10 @@ def _differs(
 
 def _who(context: AuditContext, case: Case, name: str, subject: Subject) -> str:
     """Which of the two implementations padding changes."""
-    own = context.subject
-    changed = {}
-    for who, one in (("the model itself", own), (repr(name), subject)):
-        context.subject = one
-        try:
-            changed[who] = padding.find_fault(context, case, one.run(case))
-        finally:
-            context.subject = own
+    both = {"the model itself": context, repr(name): context.but(subject=subject)}
+    changed = {
+        who: padding.find_fault(one, case, one.subject.run(case)) for who, one in both.items()
+    }
     first, second = changed.values()
     if (first is None) is (second is None):
         return ""
@@ -111,8 +107,9 @@ def _who(context: AuditContext, case: Case, name: str, subject: Subject) -> str:
 
 @question(
     "The dtype it will run in",
+    Evidence.USE,
     after="runs static batch_independence maps gradient perturbation padding_invariance",
-    order=220,
+    needs="lengths",
     needs_numbers=True,
 )
 def dtype(context: AuditContext) -> Check:

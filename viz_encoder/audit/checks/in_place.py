@@ -2,28 +2,28 @@
 
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.measure.changes import Gap, gap
-from viz_encoder.audit.measure.flex_masks import mapped, tensors_in
-from viz_encoder.audit.measure.held import HeldTensors
+from viz_encoder.audit.measure.second_call import call_on, copies_of
 from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.measure.subject import Subject
-from viz_encoder.audit.question import IN_PLACE, question
+from viz_encoder.audit.question import Evidence, question
 from viz_encoder.audit.report import Check, Verdict, passes, untested
 from viz_encoder.trace.callers_state import random_states_kept
 
 
-@question("Nothing is changed in place", order=IN_PLACE, one_sided=True, needs_numbers=True)
+@question(
+    "Nothing is changed in place", Evidence.CALL, corrupts=True, one_sided=True, needs_numbers=True
+)
 def in_place(context: AuditContext) -> Check:
     """Two calls with the very same tensors; then a call after another one, against it alone."""
     state = context.subject.state
     changed = state.changed()  # by the runs so far
     try:
-        found = (changed and _kept(context, changed)) or find_fault(context, context.base)
+        found = (changed and _kept(context, changed)) or _of_what_is_given(context)
     except ModelFault as fault:
         return untested(f"Changes in place: {fault.clause}.")
     finally:
@@ -31,44 +31,28 @@ def in_place(context: AuditContext) -> Check:
     return found or passes("A call changes nothing that is passed.")
 
 
-def find_fault(context: AuditContext, case: Case) -> Check | None:
-    """Find what a call changes of x and the passed tensors, and whether it matters."""
-    subject = context.subject
-    x, passed = _copies(case)
-    inputs = {} if case.own else {"the input": x}
-    named = {repr(where) if where else "the mask": one for where, one in tensors_in(passed)}
-    held = HeldTensors.of(named | inputs)
-    context.again = subject.read(_called(subject, x, passed, case), case.valid).clone()
-    changed = held.changed()
-    if not changed:
+def _of_what_is_given(context: AuditContext) -> Check | None:
+    """What a call changes of x and the passed tensors, and whether it matters."""
+    subject, case, second = context.subject, context.base, context.second
+    if not second.changed:
         return None
-    text = f"A call changes {' and '.join(changed)} in place"
-    fresh, once_more = (_alike(subject, *_copies(case), case) for _ in range(2))
+    text = f"A call changes {' and '.join(second.changed)} in place"
+    fresh, once_more = (_alike(subject, *copies_of(case), case) for _ in range(2))
     if gap(fresh, once_more, case.valid).amount > 0:
         return untested(f"{text}; runs on the same input differ, so its effect is not known.")
-    apart = gap(fresh, _alike(subject, x, passed, case), case.valid)
+    apart = gap(fresh, _alike(subject, second.x, second.passed, case), case.valid)
     if apart.amount <= context.tolerance(fresh):
         return Check(Verdict.INFO, f"{text}; a second call with it gives the same result.")
-    only_vectors = changed == ["the input"] and case.x.is_floating_point()
+    only_vectors = second.changed == ["the input"] and case.x.is_floating_point()
     verdict = Verdict.WARN if only_vectors else Verdict.FAIL
     text += f": a second call with the same tensors differs by {apart.amount:.2g} at {_at(apart)}."
     return _found(verdict, text, apart)
 
 
-def _copies(case: Case) -> tuple[Tensor, Any]:
-    return case.x.clone(), mapped(case.passed, Tensor.clone)
-
-
-def _called(subject: Subject, x: Tensor, passed: Any, case: Case) -> Any:
-    """Output for these exact tensors, in new dicts."""
-    with torch.no_grad():
-        return subject.called(x, mapped(passed, lambda one: one), case.sizes)
-
-
 def _alike(subject: Subject, x: Tensor, passed: Any, case: Case) -> Tensor:
     """The output, always with the same dropout."""
     with random_states_kept([subject.device]):
-        return subject.read(_called(subject, x, passed, case), case.valid).clone()
+        return subject.read(call_on(subject, x, passed, case), case.valid).clone()
 
 
 def _kept(context: AuditContext, changed: list[str]) -> Check | None:

@@ -11,45 +11,73 @@ from viz_encoder.audit.faults.ignored import find_ignored
 from viz_encoder.audit.measure.changes import first_nonfinite
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.setting import Case, ModelFault, RowsLost
-from viz_encoder.audit.question import SEEN_FIRST, question
-from viz_encoder.audit.report import Check, Verdict, fails, is_sure, passes, raised, untested
+from viz_encoder.audit.question import Evidence, question
+from viz_encoder.audit.report import (
+    Check,
+    Learned,
+    Verdict,
+    fails,
+    is_sure,
+    passes,
+    raised,
+    untested,
+)
 from viz_encoder.shown import continued
 
 ROWS = 8  # differentiated at each length
+# What sees a wrong mask as it is passed, at the first length.
+SEEN = "CALL PASSED batch_independence WEIGHTS LINKS padding_invariance"
 TELLING = (29, 25)  # few enough to look at each part; lengths that were shares of them show
 
 
-@question("Other lengths", after=f"{SEEN_FIRST} grad_mode", order=180, compares=True)
+@question(
+    "Other lengths",
+    Evidence.BATCHES,
+    after=f"{SEEN} grad_mode",
+    needs="output_pooling pooled_tokens",
+    compares=True,
+)
 def lengths(context: AuditContext) -> Check:
     """Maps in full, some gradients, some changed tokens and padding, at each length."""
     done: list[int] = []
-    refused, longest = "", context.scope.max_positions
+    refused = ""
     # A fault is new where it says more than a warning that the first length has given, too.
     warned = context.answers["padding_invariance"].verdict is Verdict.WARN
     new = (Verdict.FAIL,) if warned else (Verdict.FAIL, Verdict.WARN)
-    for length in context.other_lengths:
-        context.lengths_tried.append(length)
-        try:
-            case = context.setting.case(context.setting.padding(length))
-            out = context.subject.run(case)
-        except ModelFault as fault:
-            if context.scope.lengths or (longest is not None and length <= longest):
-                return raised(fault, f"At {length} tokens")
-            if isinstance(fault, RowsLost):
-                told = _unless_made_up(context, raised(fault, f"At {length} tokens"), length)
-                return told if done else _advised(context, told, length)
-            refused = f"{length} tokens: {fault}"
-            continue
-        found = _find_fault(context, case, out)
-        if found is not None and found.verdict in new:
-            text = f"At {length} tokens: {continued(found.evidence)}"
-            told = _unless_made_up(context, found.but(evidence=text), length)
-            return told if done else _advised(context, told, length)
-        done.append(length)
+    for number, length in enumerate(context.other_lengths, 1):
+        told = _at(context, length, new)
+        if isinstance(told, Check):
+            tried = Learned(lengths=context.other_lengths[:number])
+            return (told if done else _advised(context, told, length)).but(learned=tried)
+        refused = told or refused
+        done += [] if told else [length]
+    tried = Learned(lengths=context.other_lengths)
     if not done:
-        return untested(f"Other lengths: {refused or 'none was asked for'}.")
+        none = untested(f"Other lengths: {refused or 'none was asked for'}.")
+        return none.but(learned=tried)
     more = f" Refused: {refused}." if refused else ""
-    return passes(f"At {', '.join(map(str, done))} tokens it holds as well.{more}")
+    found = passes(f"At {', '.join(map(str, done))} tokens it holds as well.{more}")
+    return found.but(learned=tried)
+
+
+def _at(context: AuditContext, length: int, new: tuple[Verdict, ...]) -> Check | str:
+    """What is wrong at this length, or why the model does not run there; "" if all is right."""
+    longest = context.scope.max_positions
+    try:
+        case = context.setting.case(context.setting.padding(length))
+        out = context.subject.run(case)
+    except ModelFault as fault:
+        told = raised(fault, f"At {length} tokens")
+        if context.scope.lengths or (longest is not None and length <= longest):
+            return told
+        if isinstance(fault, RowsLost):
+            return _unless_made_up(context, told, length)
+        return f"{length} tokens: {fault}"
+    found = _find_fault(context, case, out)
+    if found is None or found.verdict not in new:
+        return ""
+    text = f"At {length} tokens: {continued(found.evidence)}"
+    return _unless_made_up(context, found.but(evidence=text), length)
 
 
 def _unless_made_up(context: AuditContext, found: Check, length: int) -> Check:
@@ -74,7 +102,7 @@ def _advised(context: AuditContext, found: Check, length: int) -> Check:
     Nor is it where the cause is certain, or an earlier check failed at the first length, too.
     """
     given, sure = context.base.valid.shape[1], found.code and is_sure(found.cause)
-    told = sure or found.verdict is not Verdict.FAIL or context.failed(*SEEN_FIRST.split())
+    told = sure or found.verdict is not Verdict.FAIL or context.failed(*SEEN.split())
     if told or not context.scope.leaves_lengths_open:
         return found
     alone = (

@@ -11,11 +11,11 @@ from viz_encoder.audit.measure.layer import RowFaults
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.setting import MASS, TOLERANCE
 from viz_encoder.audit.measure.softmaxes import broken_rows
-from viz_encoder.audit.question import FIRST, question
+from viz_encoder.audit.question import Evidence, question
 from viz_encoder.audit.report import Check, Verdict, fails, passes, unsure, untested
 
 
-@question("Attention maps", after=FIRST, order=60, judges=True)
+@question("Attention maps", Evidence.WEIGHTS, after="CALL PASSED SPOILED", judges=True)
 def maps(context: AuditContext) -> Check:
     """Every layer, head and sample, never averaged; with gradients and without."""
     for grad in (False,) if context.grad_fault else (False, True):
@@ -67,7 +67,7 @@ def _holds_without_gradients(context: AuditContext) -> bool | None:
     return True if alone is None or case.x.is_floating_point() else None
 
 
-@question("Rows of the maps sum to 1", after=f"{FIRST} maps", order=70)
+@question("Rows of the maps sum to 1", Evidence.WEIGHTS, after="CALL PASSED SPOILED maps")
 def row_sums(context: AuditContext) -> Check:
     """Rows of real tokens that may attend to anything; slots of no token count too."""
     if not context.maps.layers:

@@ -13,16 +13,15 @@ from viz_encoder.audit.diagnose.passed_mask import readings
 from viz_encoder.audit.measure.changes import gap
 from viz_encoder.audit.measure.flex_masks import is_flex, leaves_in, mapped, opposite
 from viz_encoder.audit.measure.setting import Case, ModelFault
-from viz_encoder.audit.question import question
+from viz_encoder.audit.question import Evidence, question
 from viz_encoder.audit.report import Check, Verdict, fails, passes, untested
 from viz_encoder.errors import InputError
 
 
 @question(
     "The mask is used",
-    after="runs maps gradient perturbation padding_invariance",
-    order=140,
-    needs_numbers=True,
+    Evidence.SWITCHES,
+    after="runs maps LINKS padding_invariance",
 )
 def mask_used(context: AuditContext) -> Check:
     """The opposite of the mask must change the output, or be refused; of several, of each."""
@@ -31,6 +30,8 @@ def mask_used(context: AuditContext) -> Check:
         if leaves_in(case.passed):
             return untested("Whether the mask is used: what is passed is no mask of these tokens.")
         return untested("Nothing is passed that could be inverted: the model masks by itself.")
+    if context.is_nonfinite:
+        return untested("The mask is used: could not be judged: the output is NaN.")
     moved = _moved(context, {id(one) for _, one in leaves_in(case.passed)})
     if isinstance(moved, str):
         return passes(moved)

@@ -8,12 +8,12 @@ from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.measure.changes import gap
 from viz_encoder.audit.measure.setting import ModelFault
-from viz_encoder.audit.question import question
+from viz_encoder.audit.question import Evidence, question
 from viz_encoder.audit.report import Check, Diagnosis, Verdict, fails, passes, untested
 from viz_encoder.errors import InputError
 
 
-@question("Eval mode", order=30, one_sided=True)
+@question("Eval mode", Evidence.CALL, after="runs", runs_nothing=True, one_sided=True)
 def eval_mode(context: AuditContext) -> Check:
     """Report that the audit used eval mode and restored the model."""
     if context.was_training:
@@ -27,7 +27,10 @@ TO_COMPARE = "To narrow it down, run each part of the model with gradients and w
 
 
 @question(
-    "With and without gradients", after="runs maps cross_attention", order=130, needs_numbers=True
+    "With and without gradients",
+    Evidence.SWITCHES,
+    after="runs maps cross_attention",
+    needs_numbers=True,
 )
 def grad_mode(context: AuditContext) -> Check:
     """Real rows must agree; rows of padding often do not, and that is said."""

@@ -11,12 +11,23 @@ from viz_encoder.audit.measure.flex_masks import parts_of
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.measure.token_axis import by_token, from_tokens
-from viz_encoder.audit.question import SEEN_FIRST, question
+from viz_encoder.audit.question import Evidence, question
 from viz_encoder.audit.report import Check, Verdict, fails, passes, raised, untested
 from viz_encoder.shown import continued
 
+# What sees a wrong mask as it is passed.
+SEEN = "CALL PASSED batch_independence WEIGHTS LINKS padding_invariance"
 
-@question("Padding on the other side", after=SEEN_FIRST, order=170, one_sided=True, compares=True)
+
+@question(
+    "Padding on the other side",
+    Evidence.BATCHES,
+    after=SEEN,
+    before="lengths",
+    other_side=True,
+    one_sided=True,
+    compares=True,
+)
 def left_padding(context: AuditContext) -> Check:
     """Told, for most encoders pad right; where both sides are to be judged, by each check."""
     if context.other_side is not None:
@@ -32,7 +43,7 @@ def left_padding(context: AuditContext) -> Check:
     if found.verdict is Verdict.NOT_TESTED:
         return found.but(evidence=f"Padding on the {side}: {found.evidence}")
     text = f"With padding on the {side}: {continued(found.evidence)}"
-    if not context.failed(*SEEN_FIRST.split()) and _hides_side(context, case):
+    if not context.failed(*SEEN.split()) and _hides_side(context, case):
         found = found.because(diagnose("no_side"))
     return found.but(verdict=Verdict.INFO, evidence=text)
 
@@ -83,7 +94,13 @@ def _nonfinite(context: AuditContext, case: Case, sample: int, query: int) -> Ch
     return found.but(evidence=text, cause=cause, cure=cure, code="empty_row")
 
 
-@question("NaN in padded inputs", after="runs", order=160, needs_numbers=True)
+@question(
+    "NaN in padded inputs",
+    Evidence.BATCHES,
+    after="runs",
+    before="left_padding",
+    needs_numbers=True,
+)
 def poisoned_padding(context: AuditContext) -> Check:
     """Reported as INFO: nearly all kernels let it through."""
     case = context.base

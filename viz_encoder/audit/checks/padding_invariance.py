@@ -9,7 +9,7 @@ from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.faults import padding
 from viz_encoder.audit.measure.setting import ModelFault
 from viz_encoder.audit.measure.token_axis import can_be_cut
-from viz_encoder.audit.question import FIRST, question
+from viz_encoder.audit.question import Evidence, question
 from viz_encoder.audit.report import (
     Check,
     Verdict,
@@ -22,8 +22,8 @@ OTHER_INPUTS = 8  # of pooled outputs; each is negated, too
 
 @question(
     "Alone and with padding",
-    after=f"{FIRST} maps row_sums gradient perturbation",
-    order=100,
+    Evidence.COMPANY,
+    after="CALL PASSED SPOILED WEIGHTS LINKS",
     compares=True,
     judges=True,
 )

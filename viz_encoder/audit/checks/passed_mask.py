@@ -13,12 +13,12 @@ from viz_encoder.audit.diagnose.passed_mask import Suspicion, readings, suspicio
 from viz_encoder.audit.measure.constants import gets_in, too_small
 from viz_encoder.audit.measure.flex_masks import is_flex, leaves_in, name_of
 from viz_encoder.audit.measure.setting import MASS, Case, ModelFault
-from viz_encoder.audit.question import question
+from viz_encoder.audit.question import Evidence, question
 from viz_encoder.audit.report import Check, Verdict, fails, passes, untested
 from viz_encoder.trace.left_out import is_compiled
 
 
-@question("The mask as it is passed", order=10, suspects=True)
+@question("The mask as it is passed", Evidence.PASSED, before="in_place", suspects=True)
 def static(context: AuditContext) -> Check:
     """Dtype, values, rows with nothing to attend to, and which reading is the intent."""
     case = context.base
@@ -82,7 +82,7 @@ def _kind(tensor: Any) -> str:
 VISIBLE = math.log(MASS)
 
 
-@question("Masking constants", after="runs", order=50, one_sided=True, suspects=True)
+@question("Masking constants", Evidence.SPOILED, after="runs", one_sided=True, suspects=True)
 def constants(context: AuditContext) -> Check:
     """Constants in what is passed, and in the code that fills scores."""
     compiled = is_compiled(context.subject.whole.modules())

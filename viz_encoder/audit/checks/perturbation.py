@@ -9,7 +9,7 @@ from viz_encoder.audit.faults import changed_tokens
 from viz_encoder.audit.measure.changes import gap
 from viz_encoder.audit.measure.setting import LONG, Case, ModelFault
 from viz_encoder.audit.measure.token_axis import by_token, from_tokens
-from viz_encoder.audit.question import FIRST, question
+from viz_encoder.audit.question import Evidence, question
 from viz_encoder.audit.report import Check, fails, passes, untested
 from viz_encoder.errors import InputError
 
@@ -17,7 +17,11 @@ OTHER_INPUTS, SIZES = 4, (1, 4)  # in which padding alone is changed
 
 
 @question(
-    "Changed tokens", after=f"{FIRST} maps row_sums gradient", order=90, compares=True, judges=True
+    "Changed tokens",
+    Evidence.LINKS,
+    after="CALL PASSED SPOILED WEIGHTS gradient",
+    compares=True,
+    judges=True,
 )
 def perturbation(context: AuditContext) -> Check:
     """Each position in turn, by a little and by a lot, in all samples at once."""
@@ -33,10 +37,21 @@ def perturbation(context: AuditContext) -> Check:
         else ""
     )
     found = changed_tokens.find_fault(context, context.base, context.out) or _of_padding(context)
-    return found or passes(
+    if found is not None:
+        return _of_the_kept_score(context, found)
+    return passes(
         "Changing tokens, by 1 and by 30 times their size, moves only outputs that may depend on "
         f"them.{some}{context.widened}"
     )
+
+
+def _of_the_kept_score(context: AuditContext, found: Check) -> Check:
+    """Masked scores near 0 explain a leak that only larger inputs show."""
+    kept = context.answers["constants"]
+    small = kept.code == "constant" and kept.amount is not None and -100 < kept.amount < 0
+    if small and context.passed("gradient") and found.verdict.is_red and not found.code:
+        return found.but(code=kept.code, cause=kept.cause, cure=kept.cure)
+    return found
 
 
 def _of_padding(context: AuditContext) -> Check | None:

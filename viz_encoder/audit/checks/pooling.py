@@ -8,11 +8,11 @@ from viz_encoder.audit.diagnose.pooling_cause import (
 from viz_encoder.audit.faults import pooled
 from viz_encoder.audit.measure.setting import GRADIENT
 from viz_encoder.audit.missing_links import takes_one_row
-from viz_encoder.audit.question import question
+from viz_encoder.audit.question import Evidence, question
 from viz_encoder.audit.report import Check, passes, untested
 
 
-@question("Pooling", after="runs padding_invariance", order=110, compares=True)
+@question("Pooling", Evidence.COMPANY, after="runs padding_invariance", compares=True)
 def output_pooling(context: AuditContext) -> Check:
     """pooled(output, valid), in the batch and alone."""
     if context.scope.pooled is None:
@@ -28,7 +28,13 @@ def output_pooling(context: AuditContext) -> Check:
     return found or passes("The pooled vectors are the same alone and with padding.")
 
 
-@question("Which tokens are pooled", after="runs output_pooling", order=112)
+@question(
+    "Which tokens are pooled",
+    Evidence.COMPANY,
+    after="runs output_pooling",
+    needs="gradient",
+    before="permutation",
+)
 def pooled_tokens(context: AuditContext) -> Check:
     """The gradient of the pooled vector by the pooled rows: by none but the intended, by each."""
     if context.scope.pool_over is None:

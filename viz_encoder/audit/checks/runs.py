@@ -16,8 +16,8 @@ from viz_encoder.audit.measure.changes import gap, nonfinite_rows
 from viz_encoder.audit.measure.flex_masks import mapped, tensors_in
 from viz_encoder.audit.measure.setting import Case, ModelFault, RowsLost
 from viz_encoder.audit.measure.subject import rows_of_embedding
-from viz_encoder.audit.question import question
-from viz_encoder.audit.report import Check, Diagnosis, Verdict, fails, passes, raised
+from viz_encoder.audit.question import Evidence, question
+from viz_encoder.audit.report import Check, Diagnosis, Learned, Verdict, fails, passes, raised
 from viz_encoder.errors import InputError
 
 # Numbers of frames, of patches with [CLS] and without, and of positions that models are made for.
@@ -28,19 +28,18 @@ SCOPE = (
 LENGTHS = (8, 12, 16, 20, 32, 49, 50, 64, 65, 77, 128, 196, 197, 256, 257)
 
 
-@question("Runs, and gives numbers", after="static", order=20)
+@question("Runs, and gives numbers", Evidence.CALL, after="static")
 def runs(context: AuditContext) -> Check:
     """Run one batch of three samples of different lengths, twice."""
     try:
         case, out = context.base, context.out
     except ModelFault as fault:
-        context.stopped = "the model does not run"
-        return _raised(context, fault)
+        return _raised(context, fault).but(learned=Learned("the model does not run"))
     n_samples, n_tokens = case.valid.shape
     fits = out.ndim == 2 and out.shape[0] == n_samples
     if not fits and not (out.ndim >= 3 and out.shape[:2] == (n_samples, n_tokens)):
-        context.stopped = "the output has neither a row a token nor a row a sample"
-        answer = _misshapen(out, case.valid)
+        stops = "the output has neither a row a token nor a row a sample"
+        answer = _misshapen(out, case.valid).but(learned=Learned(stops))
         mended = None if len(out) == n_samples else _mended(context, case, ("mask_batch",))
         return answer if mended is None else answer.because(mended)
     real = nonfinite_rows(out, case)
@@ -59,16 +58,17 @@ def runs(context: AuditContext) -> Check:
                 Diagnosis(shown.code, shown.cause, shown.cure)
             )
         return answer.because(diagnose("empty_row", sure=False))
-    again = gap(out, context.again, case.valid)
+    again = gap(out, context.second.out, case.valid)
     if again.amount > context.tolerance(out):
-        context.stopped = "the second of two equal calls gives another result"
+        stops = Learned("the second of two equal calls gives another result")
         if (picking := by_picking(context)) is not None:
-            return picking
+            return picking.but(learned=stops)
         text = (
             "The second of two equal calls gives another result, in eval mode: they differ by "
             f"{again.amount:.2g}."
         )
-        return fails(text, amount=again.amount).because(unlike_itself(context))
+        found = fails(text, amount=again.amount, learned=stops)
+        return found.because(unlike_itself(context))
     if (found := after_another(context)) is not None:
         return found
     bad = ~out.isfinite().flatten(1).all(dim=1) if out.ndim > 2 else case.valid.new_zeros(1)
@@ -100,7 +100,7 @@ def _raised(context: AuditContext, fault: ModelFault) -> Check:
     square = context.setting.padding(n_tokens)[:1].expand(n_tokens, -1)
     try:
         context.subject.run(context.setting.case(square))
-    except ModelFault:
+    except (ModelFault, InputError):
         return answer
     text = f"{answer.evidence} It runs where batch and length are both {n_tokens}."
     return answer.but(evidence=text).because(diagnose("axes", sure=False))
@@ -172,9 +172,10 @@ def after_another(context: AuditContext) -> Check | None:
     for words, other, case in _pairs(context):
         with suppress(ModelFault, InputError):
             if (apart := _moved_by(context, other, case)) > 0:
-                context.stopped = "a call gives another result after one of another batch"
+                stops = Learned("a call gives another result after one of another batch")
                 text = f"After {words}, {_named(context, case)} gives what differs by {apart:.2g}."
-                return fails(text, amount=apart).because(_cause(context, other))
+                found = fails(text, amount=apart, learned=stops)
+                return found.because(_cause(context, other))
     return _never_as_given(context)
 
 

@@ -11,15 +11,15 @@ from viz_encoder.audit.diagnose.mixing import diagnose_mixing
 from viz_encoder.audit.measure.changes import Gap, first_nonfinite, gap
 from viz_encoder.audit.measure.gradients import NoGradient, gradients_of
 from viz_encoder.audit.measure.setting import GRADIENT, TOLERANCE, Case, ModelFault
-from viz_encoder.audit.question import SEEN_FIRST, question
-from viz_encoder.audit.report import Check, Verdict, fails, passes, untested
+from viz_encoder.audit.question import Evidence, question
+from viz_encoder.audit.report import Check, Learned, Verdict, fails, passes, untested
 from viz_encoder.errors import InputError
 
 EVEN = 4
 MOST_ROWS = 8  # of a sample, to ask whether their gradients cross samples
 
 
-@question("Samples do not mix", after="runs", order=40, one_sided=True, needs_numbers=True)
+@question("Samples do not mix", Evidence.SPOILED, after="runs", one_sided=True, needs_numbers=True)
 def batch_independence(context: AuditContext) -> Check:
     """Each sample in a batch and alone; what rounding makes of it is the noise of later checks.
 
@@ -28,13 +28,15 @@ def batch_independence(context: AuditContext) -> Check:
     found = _fault(context, context.full)
     if isinstance(found, Check):
         return found
-    context.noise = found
+    noise = Learned(noise=found)
     with suppress(ModelFault, InputError):
         even = context.setting.case(torch.ones(EVEN, context.full.valid.shape[1]) > 0)
         other = _fault(context, even)
         if isinstance(other, Check):
-            return other.but(evidence=f"In a batch of {EVEN}: {other.evidence}")
-    return passes(f"Outputs alone and in a batch, without padding, differ by {found:.1g}.")
+            text = f"In a batch of {EVEN}: {other.evidence}"
+            return other.but(evidence=text, learned=noise._replace(shared=other.learned.shared))
+    text = f"Outputs alone and in a batch, without padding, differ by {found:.1g}."
+    return passes(text).but(learned=noise)
 
 
 def _fault(context: AuditContext, full: Case) -> Check | float:
@@ -62,7 +64,7 @@ def _fault(context: AuditContext, full: Case) -> Check | float:
         cause = (
             "consistent with: a capacity shared by the batch (MoE); no gradient crosses samples."
         )
-        return found.but(verdict=Verdict.WARN, cause=cause)
+        return found.but(verdict=Verdict.WARN, cause=cause, learned=Learned(shared=True))
     if _are_halves(context, full, together):
         return found.because(diagnose("halves"))
     return found.because(diagnose_mixing(context, full, together))
@@ -108,7 +110,12 @@ def _by_gradient(context: AuditContext, full: Case) -> bool | None:
     return bool((found.amax(dim=-1)[other].nan_to_num(1.0) > GRADIENT).any())
 
 
-@question("Order of the batch", after=SEEN_FIRST, order=120, compares=True)
+@question(
+    "Order of the batch",
+    Evidence.COMPANY,
+    after="CALL PASSED batch_independence WEIGHTS LINKS padding_invariance",
+    compares=True,
+)
 def permutation(context: AuditContext) -> Check:
     """The batch in another order must give the same outputs in that order."""
     case = context.base
@@ -127,8 +134,8 @@ def permutation(context: AuditContext) -> Check:
 
 @question(
     "A sample of nothing but padding",
-    after="runs constants batch_independence maps gradient perturbation permutation",
-    order=150,
+    Evidence.BATCHES,
+    after="runs SPOILED maps LINKS permutation",
     compares=True,
 )
 def empty_sample(context: AuditContext) -> Check:

@@ -12,7 +12,7 @@ from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.setting import MASS, Case, ModelFault
 from viz_encoder.audit.measure.watch import NoDropout, hooked, without_dropout
 from viz_encoder.audit.pictures import picture_of_map
-from viz_encoder.audit.question import question
+from viz_encoder.audit.question import Evidence, question
 from viz_encoder.audit.report import Check, Verdict, fails, passes, raised, untested
 from viz_encoder.shown import continued
 
@@ -21,7 +21,9 @@ DRAWS = 4  # to sample dropout's randomness
 ENOUGH = 1000  # forbidden pairs: of so many, one draw opens some
 
 
-@question("Training mode", after="runs grad_mode", order=230, needs_numbers=True)
+@question(
+    "Training mode", Evidence.USE, after="runs grad_mode", needs="lengths", needs_numbers=True
+)
 def train_mode(context: AuditContext) -> Check:
     """Without the randomness of dropout first, then with it."""
     try:

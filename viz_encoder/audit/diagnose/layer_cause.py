@@ -120,8 +120,6 @@ def in_another_order(context: AuditContext, case: Case) -> Diagnosis | None:
     Where that is nothing known by name, it is that order itself.
     """
     turned = in_own_order(context.subject, case, maps_of(context.subject, case))
-    if turned is not None and case is context.base:
-        context.maps = turned
     for number, layer in enumerate(turned.layers if turned is not None else ()):
         seen = layer.judged(context.intent(case, number), case.valid)
         if float(seen.leak.max()) > MASS or context.misses(seen.lost):

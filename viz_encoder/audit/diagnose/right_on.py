@@ -108,7 +108,7 @@ def unlike_itself(context: AuditContext) -> Diagnosis:
         with random_states_kept([subject.device]):
             return subject.run(case)
 
-    if gap(context.again, subject.run(case), case.valid).amount <= limit:
+    if gap(context.second.out, subject.run(case), case.valid).amount <= limit:
         found = diagnose("kept", more="; or the first call uses something up, such as a generator")
         again = "list(filter(…)) for filter(…), which can be gone through once, as zip and map can."
         return found._replace(cure=f"{found.cure} {again}")

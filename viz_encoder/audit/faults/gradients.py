@@ -142,13 +142,7 @@ def find_lost(context: AuditContext, case: Case, found: Gradients) -> Check | No
         return None
     if context.is_pooled:
         return None if context.setting.fixed else find_unread(context, case)
-    links = missing_links(context, case, found)
-    if bool(links.faint.any()):
-        context.unclear = (
-            f"Links that are missing: {int(links.faint.sum())} gradients are as small as rounding, "
-            f"and in float64, which would tell, the model does not run ({links.why}). Let it run "
-            "there (model.double()), or let its softmax be seen: scores.softmax(dim=-1)."
-        )
+    links = context.once(missing_links, case, found)
     if not bool(links.closed.any()):
         return None
     row, key = (int(n) for n in links.closed.nonzero()[0])
