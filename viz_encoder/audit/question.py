@@ -36,7 +36,10 @@ class Question:
     name: str
     title: str
     ask: Callable[[AuditContext], Check]
-    proves: Evidence = Evidence.USE
+    proves: Evidence
+    of: str = (
+        "made"  # of batches that the audit makes, "own": of one of the caller's, or "made own"
+    )
     after: tuple[str, ...] = ()  # if one of these failed, this failure follows from it
     needs: tuple[str, ...] = ()  # it reads the answers of these, too
     before: tuple[str, ...] = ()  # it is asked before these, of which it tells nothing
@@ -60,33 +63,39 @@ def question(
     return lambda ask: Question(ask.__name__, title, ask, proves, **more)
 
 
-def explained(questions: Iterable[Question]) -> tuple[Question, ...]:
+def _explained(questions: list[Question]) -> tuple[Question, ...]:
     """Each with the checks whose failures explain its own, the strongest evidence first."""
-    ranked = sorted(questions, key=lambda one: (not one.corrupts, one.proves))
-    return tuple(
-        replace(one, explained_by=tuple(other.name for other in ranked if _explains(other, one)))
-        for one in questions
-    )
+    ranked = sorted(questions, key=lambda one: one.proves)
+    corrupts = [one.name for one in ranked if one.corrupts]
+    found = []
+    for one in questions:
+        spoils = () if one.corrupts or one.proves is Evidence.PASSED else corrupts
+        found.append(
+            replace(one, explained_by=tuple(dict.fromkeys((*spoils, *_named(one, ranked)))))
+        )
+    return tuple(found)
 
 
-def _explains(other: Question, one: Question) -> bool:
-    named = other.name in one.after or other.proves.name in one.after
-    ran = other.corrupts and one.proves is not Evidence.PASSED
-    return other is not one and (named or ran)
+def _named(one: Question, questions: Iterable[Question]) -> list[str]:
+    """Those of the checks that its `after` names."""
+    found = [other for other in questions if {other.name, other.proves.name} & {*one.after}]
+    return [other.name for other in found if other.name != one.name]
 
 
 def in_order(questions: Iterable[Question]) -> tuple[Question, ...]:
     """Each after what it needs and follows from; of those left, the strongest evidence, by name."""
-    known = {one.name: one for one in explained(questions)}
-    order = TopologicalSorter({one.name: {*one.explained_by, *one.needs} for one in known.values()})
+    known = {one.name: one for one in questions}
+    order: TopologicalSorter[str] = TopologicalSorter()
     for one in known.values():
-        for later in one.before:
+        order.add(one.name, *known.keys() & {*one.needs, *_named(one, known.values())})
+        for later in known.keys() & {*one.before}:
             order.add(later, one.name)
     order.prepare()
-    ready, found = [], []
+    ready: list[str] = []
+    found: list[Question] = []
     while order.is_active():
         ready += order.get_ready()
         ready.sort(key=lambda name: (known[name].proves, name))
         found.append(known[ready.pop(0)])
         order.done(found[-1].name)
-    return explained(found)
+    return _explained(found)

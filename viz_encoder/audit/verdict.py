@@ -38,8 +38,8 @@ def ask_all(
     _confirm_suspicions(answers, questions)
     _soften_shared_capacity(answers, questions)
     other = context.other_side
-    for question in questions if other is not None and not context.stopped else ():
-        if question.other_side:
+    for question in questions:
+        if question.other_side and other is not None and not context.stopped:
             sided = tuple(one for one in questions if not one.other_side)
             answers[question.name] = _signed(_on_other_side(context, other, sided), question)
     return tuple(_folded(context, question, answers[question.name]) for question in questions)

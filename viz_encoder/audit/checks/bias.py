@@ -117,7 +117,7 @@ def _equal_tokens(context: AuditContext, case: Case) -> tuple[Case, ...]:
     found = []
     for one in (real[0], *other[:1]):
         x = from_tokens(one.expand_as(tokens).contiguous(), case.x)
-        x = x.masked_fill(~case.valid, context.setting.pad_id) if ids else x
+        x = x.masked_fill(~case.valid, context.setting.pad_id or 0) if ids else x
         found.append(replace(case, x=x))
     return tuple(found)
 

@@ -51,5 +51,5 @@ def _unless_deeper(context: AuditContext, found: Gradients, fault: Check) -> Che
         f"the {seen} attention layers that were seen can reach."
     )
     cause = "either more layers attend than were seen, or something besides attention mixes tokens."
-    found = fault.but(verdict=Verdict.WARN, evidence=text, learned=Learned(deeper=True))
-    return found.because(Diagnosis("layers", cause, "Pass n_layers=."))
+    warning = fault.but(verdict=Verdict.WARN, evidence=text, learned=Learned(deeper=True))
+    return warning.because(Diagnosis("layers", cause, "Pass n_layers=."))

@@ -16,7 +16,12 @@ from viz_encoder.trace.callers_state import random_states_kept
 
 
 @question(
-    "Nothing is changed in place", Evidence.CALL, corrupts=True, one_sided=True, needs_numbers=True
+    "Nothing is changed in place",
+    Evidence.CALL,
+    of="made own",
+    corrupts=True,
+    one_sided=True,
+    needs_numbers=True,
 )
 def in_place(context: AuditContext) -> Check:
     """Two calls with the very same tensors; then a call after another one, against it alone."""

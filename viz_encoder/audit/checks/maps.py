@@ -5,37 +5,56 @@ from torch import Tensor
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.faults import changed_tokens, gradients, padding, weights
-from viz_encoder.audit.faults.row_sums import answer_of, judged_rows, of_sum, with_sinks
+from viz_encoder.audit.faults.row_sums import judged_rows, of_sum, with_sinks
 from viz_encoder.audit.measure.changes import first_nonfinite, largest_of
 from viz_encoder.audit.measure.layer import RowFaults
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.setting import MASS, TOLERANCE
-from viz_encoder.audit.measure.softmaxes import broken_rows
 from viz_encoder.audit.question import Evidence, question
 from viz_encoder.audit.report import Check, Verdict, fails, passes, unsure, untested
+from viz_encoder.errors import InputError
 
 
-@question("Attention maps", Evidence.WEIGHTS, after="CALL PASSED SPOILED", judges=True)
+@question(
+    "Attention maps", Evidence.WEIGHTS, of="made own", after="CALL PASSED SPOILED", judges=True
+)
 def maps(context: AuditContext) -> Check:
-    """Every layer, head and sample, never averaged; with gradients and without."""
-    for grad in (False,) if context.grad_fault else (False, True):
-        maps = maps_of(context.subject, context.base, grad=True) if grad else context.maps
-        found = weights.find_fault(context, context.base, maps)
+    """Every layer, head and sample, never averaged; with gradients and without.
+
+    A batch of the caller's is looked at only as it runs in its own mode.
+    """
+    seen, case = context.maps, context.base
+    if not seen.layers and case.own:
+        return untested(f"No maps could be seen: {seen.why_none}{_instead(context)}")
+    if case.own and len(case.allowed) not in (1, len(seen.layers)):
+        raise InputError(
+            f"{len(case.allowed)} intents are given, but {len(seen.layers)} attention layers were "
+            "seen; give 1, or one per layer."
+        )
+    for grad in (False,) if case.own or context.grad_fault else (False, True):
+        maps = maps_of(context.subject, case, grad=True) if grad else seen
+        found = weights.find_fault(context, case, maps)
         if found is not None:
             return _with_gradients(context, found) if grad else found
-    if not context.maps.layers:
-        return untested(f"No maps could be seen: {context.maps.why_none}")
-    if len(context.base.allowed) > 1 and len(context.maps.layers) != len(context.base.allowed):
+    if not seen.layers:
+        return untested(f"No maps could be seen: {seen.why_none}")
+    if len(case.allowed) > 1 and len(seen.layers) != len(case.allowed):
         return untested(
-            f"{len(context.maps.layers)} attention calls were seen for {len(context.base.allowed)} "
+            f"{len(seen.layers)} attention calls were seen for {len(case.allowed)} "
             "intents: which belongs to which layer cannot be told."
         )
     if any(bool((one.nan & rows).any()) for one, rows in judged_rows(context)):
         return untested("Attention maps could not be judged: rows of real tokens are NaN.")
-    layers = len(context.maps.layers)
-    heads = sum(layer.shape[1] for layer in context.maps.layers)
-    text = f"{heads} heads of {layers} layers give no weight above {MASS:g} to a forbidden key."
-    return with_sinks(context, text)
+    heads = sum(layer.shape[1] for layer in seen.layers)
+    right = f"give no weight above {MASS:g} to a forbidden key"
+    right = "look where they may, and nowhere else" if case.own else right
+    return with_sinks(context, f"{heads} heads of {len(seen.layers)} layers {right}.")
+
+
+def _instead(context: AuditContext) -> str:
+    """What was seen in place of attention over the tokens of the intent."""
+    kinds, n_tokens = context.maps.kinds_left_out, context.base.valid.shape[1]
+    return f" The intent has {n_tokens} tokens; seen were {', '.join(kinds)}." if kinds else ""
 
 
 def _with_gradients(context: AuditContext, found: Check) -> Check:
@@ -102,23 +121,3 @@ def row_sums(context: AuditContext) -> Check:
 def _away(layer: RowFaults, rows: Tensor) -> Tensor:
     """How far each row is from 1; a row of zeros looks at nothing, as the maps say."""
     return (layer.sums - 1).abs().nan_to_num(0.0).masked_fill(~rows | (layer.sums == 0), 0.0)
-
-
-def ask_one_batch(context: AuditContext) -> Check:
-    """For a batch that cannot be changed: rows with no forbidden key must sum to 1."""
-    layers = context.maps.layers
-    if not layers:
-        return untested("Sums of the maps' rows: no maps could be seen.")
-    if len(context.base.allowed) not in (1, len(layers)):
-        return untested(
-            "Sums of the maps' rows: which intent belongs to which layer cannot be told."
-        )
-    found = {}
-    for number, (one, rows) in enumerate(judged_rows(context)):
-        allowed, tol = (
-            context.intent(context.base, number),
-            TOLERANCE.get(layers[number].dtype, 1e-5),
-        )
-        if (broken := broken_rows(one.sums, rows[:, 0], allowed, tol)) is not None:
-            found[number] = broken
-    return answer_of(found)

@@ -38,8 +38,8 @@ def runs(context: AuditContext) -> Check:
     n_samples, n_tokens = case.valid.shape
     fits = out.ndim == 2 and out.shape[0] == n_samples
     if not fits and not (out.ndim >= 3 and out.shape[:2] == (n_samples, n_tokens)):
-        stops = "the output has neither a row a token nor a row a sample"
-        answer = _misshapen(out, case.valid).but(learned=Learned(stops))
+        stops = Learned("the output has neither a row a token nor a row a sample")
+        answer = _misshapen(out, case.valid).but(learned=stops)
         mended = None if len(out) == n_samples else _mended(context, case, ("mask_batch",))
         return answer if mended is None else answer.because(mended)
     real = nonfinite_rows(out, case)
@@ -67,8 +67,8 @@ def runs(context: AuditContext) -> Check:
             "The second of two equal calls gives another result, in eval mode: they differ by "
             f"{again.amount:.2g}."
         )
-        found = fails(text, amount=again.amount, learned=stops)
-        return found.because(unlike_itself(context))
+        answer = fails(text, amount=again.amount, learned=stops)
+        return answer.because(unlike_itself(context))
     if (found := after_another(context)) is not None:
         return found
     bad = ~out.isfinite().flatten(1).all(dim=1) if out.ndim > 2 else case.valid.new_zeros(1)

@@ -13,7 +13,7 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from viz_encoder.audit.measure.intents import read_intent
-from viz_encoder.audit.measure.reach import Allowed
+from viz_encoder.audit.measure.reach import Allowed, pattern_in
 from viz_encoder.audit.measure.token_axis import can_be_cut, may_have
 from viz_encoder.errors import InputError, VizEncoderError
 from viz_encoder.model.mask_mods import n_needed
@@ -107,11 +107,38 @@ class Setting:
     seed: int = 0
     given: Tensor | None = None  # the caller's own valid
     padding_side: str = "right"  # "left": before the tokens; "both" begins with the right
-    pad_id: int = 0
+    pad_id: int | None = 0  # None: it is not known
     first: int = FIRST_LENGTH
     n_samples: int = 3
     edge_ids: tuple[int, ...] = ()  # ids that code takes for special ones: each is a real token
-    fixed: bool = False  # there is one batch, and no other can be made
+    only: Case | None = None  # the one batch that there is, if no other can be made
+
+    @classmethod
+    def of_one(cls, case: Case, pad_id: int | None = None) -> "Setting":
+        """A setting that makes no other case than this one."""
+
+        def intent_of(allowed: Allowed) -> Intent:
+            def intent(valid: Tensor) -> Tensor:
+                if valid.shape != case.valid.shape:
+                    raise ModelFault("there is only this batch")
+                return pattern_in(allowed, case.valid) if bool(valid.all()) else allowed
+
+            return intent
+
+        intents = tuple(map(intent_of, case.allowed))
+        return cls(
+            intents,
+            lambda valid: case.passed,
+            lambda *sizes: case.x,
+            given=case.valid,
+            pad_id=pad_id,
+            only=case,
+        )
+
+    @property
+    def fixed(self) -> bool:
+        """Whether there is one batch, and no other can be made."""
+        return self.only is not None
 
     @property
     def left(self) -> bool:
@@ -127,7 +154,7 @@ class Setting:
 
     def base(self) -> Case:
         """The case that everything is tried on first."""
-        return self.case(self.first_valid())
+        return self.only or self.case(self.first_valid())
 
     def padding(self, length: int, *, left: bool | None = None) -> Bool[Tensor, "batch token"]:
         """Samples of different numbers of tokens, one of them whole; all, if nothing is to pad."""
@@ -145,7 +172,7 @@ class Setting:
         if why := _misfit(x, valid):
             raise ModelFault(why)
         if not x.is_floating_point() and x.shape == valid.shape:
-            x = x.masked_fill(~valid, self.pad_id)
+            x = x.masked_fill(~valid, self.pad_id or 0)
         return Case(x, valid, self.allowed(valid, x), self._passed(valid, x))
 
     def _made(self, valid: Tensor, seed: int) -> Tensor:
