@@ -1,5 +1,7 @@
 """The audit as a whole, and the modules that it knows by themselves."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -8,9 +10,10 @@ from torch import nn
 import viz_encoder as vz
 from tests.audit.audits import SMALL, audit, encoder_of_torch
 from tests.audit.plants import NoMaps, Stack, banded, causal, padding
-from viz_encoder.audit import AuditInputs, AuditScope, checks
+from viz_encoder.audit import AuditInputs, AuditScope, checks, verdict
 from viz_encoder.audit.adapters import adapt
-from viz_encoder.audit.question import Question
+from viz_encoder.audit.audit_context import AuditContext
+from viz_encoder.audit.question import Evidence, Question
 from viz_encoder.config import EncoderConfig
 from viz_encoder.errors import InputError, MaskError
 
@@ -23,13 +26,46 @@ def test_nothing_is_red_where_all_is_right(kind, intent):
 
 
 def test_a_check_that_crashes_is_red(monkeypatch):
-    broken = Question("gradient", "Broken", lambda context: 1 / 0)
+    broken = Question("gradient", "Broken", lambda context: 1 / 0, Evidence.LINKS)
     monkeypatch.setattr("viz_encoder.audit.audit.QUESTIONS", (*checks.QUESTIONS[:6], broken))
     report = audit(Stack())
     assert report.verdict == "ERROR" and not report.ok
     assert "ZeroDivisionError" in report.check("gradient").evidence
     with pytest.raises(MaskError):
         vz.assert_mask(Stack(), padding, **SMALL)
+
+
+def test_a_check_declares_whose_answers_it_reads(monkeypatch):
+    every = (*checks.QUESTIONS, *checks.OF_OWN_BATCH)
+    known = {one.name for one in every} | set(Evidence.__members__)
+    for one in every:
+        assert {*one.after, *one.needs, *one.before} <= known, one.name
+    read = set()
+
+    class Noted(dict):
+        asked = ""
+
+        def get(self, name, default=None):
+            if self.asked and name in self:  # else it is asked later, or a kind
+                read.add((self.asked, name))
+            return super().get(name, default)
+
+        __getitem__ = get
+
+    def answer(context, question):
+        context.answers.asked = question.name
+        found = usual(context, question)
+        context.answers.asked = ""
+        return found
+
+    usual = verdict._answer
+    monkeypatch.setattr(verdict, "_answer", answer)
+    monkeypatch.setattr(
+        "viz_encoder.audit.audit.AuditContext", partial(AuditContext, answers=Noted())
+    )
+    audit(NoMaps(), causal, padding)
+    declared = {(one.name, name) for one in every for name in (*one.explained_by, *one.needs)}
+    assert read <= declared and ("lengths", "output_pooling") in read
 
 
 def test_the_model_is_left_as_it_was():

@@ -5,8 +5,9 @@ given, `adapters.py` the modules that it knows by themselves, `audit_context.py`
 share, `question.py` what a check is, `report.py` what it finds and what a report is, `verdict.py`
 how one comes of them, `judged.py` how much was judged and `gaps.py` what was not tried,
 `command.py` the same for a terminal.
-Below: `measure` (what a model does), `diagnose` (why that is wrong), `checks` (one subject a
-file), `zoo` (planted bugs), `mask_input` (masks as people have them).
+Below: `measure` (what a model does), `diagnose` (why that is wrong), `faults` (what is wrong in
+one batch), `checks` (one subject a file), `zoo` (planted bugs), `mask_input` (masks as people have
+them).
 """
 
 from viz_encoder.audit.arguments import AuditInputs as AuditInputs

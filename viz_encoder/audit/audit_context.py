@@ -376,8 +376,9 @@ class AuditContext:
 
     def failed(self, *names: str) -> bool:
         """Whether any of these checks, or of these kinds of evidence, is red."""
-        red = (one for one in self.answers.values() if one.verdict.is_red)
-        return any(one.name in names or one.proves in names for one in red)
+        named = [self.answers.get(name) for name in names]
+        named += [one for one in self.answers.values() if one.proves in names]
+        return any(one is not None and one.verdict.is_red for one in named)
 
     def passed(self, *names: str) -> bool:
         """Whether all of these checks passed."""

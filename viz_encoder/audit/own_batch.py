@@ -40,8 +40,8 @@ def audit_batch(
 
     In training mode it runs with gradients on, as in its loop. Nothing of it is changed.
 
-    The model runs six times: twice for its output, for its maps, to see whether it changes what it
-    is given, and twice to see whether tokens stand in another order inside. It runs a few more
+    The model runs five times: twice for its output and to see whether it changes what it is given,
+    for its maps, and twice to see whether tokens stand in another order inside. It runs a few more
     times to find the cause of a fault, or if attention is called one sample at a time; with
     gradients, if it gives one vector a sample, to see whether each token is read.
 
