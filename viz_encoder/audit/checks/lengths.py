@@ -7,7 +7,7 @@ from torch import Tensor
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.part_cause import by_parts
 from viz_encoder.audit.faults import changed_tokens, gradients, padding, pooled, weights
-from viz_encoder.audit.faults.ignored import find_ignored
+from viz_encoder.audit.faults.changed_tokens import find_ignored
 from viz_encoder.audit.measure.changes import first_nonfinite
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.setting import Case, ModelFault, RowsLost

@@ -1,13 +1,14 @@
 """Whether any head looks where it may not, or never where it may, and whether its rows sum to 1."""
 
+import torch
 from torch import Tensor
 
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.faults import changed_tokens, gradients, padding, weights
-from viz_encoder.audit.faults.row_sums import judged_rows, of_sum, with_sinks
+from viz_encoder.audit.faults.row_sums import judged_rows, of_sum
 from viz_encoder.audit.measure.changes import first_nonfinite, largest_of
-from viz_encoder.audit.measure.layer import RowFaults
+from viz_encoder.audit.measure.layer import LayerRun, RowFaults
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.setting import MASS, TOLERANCE
 from viz_encoder.audit.question import Evidence, question
@@ -48,13 +49,29 @@ def maps(context: AuditContext) -> Check:
     heads = sum(layer.shape[1] for layer in seen.layers)
     right = f"give no weight above {MASS:g} to a forbidden key"
     right = "look where they may, and nowhere else" if case.own else right
-    return with_sinks(context, f"{heads} heads of {len(seen.layers)} layers {right}.")
+    return _with_sinks(context, f"{heads} heads of {len(seen.layers)} layers {right}.")
 
 
 def _instead(context: AuditContext) -> str:
     """What was seen in place of attention over the tokens of the intent."""
     kinds, n_tokens = context.maps.kinds_left_out, context.base.valid.shape[1]
     return f" The intent has {n_tokens} tokens; seen were {', '.join(kinds)}." if kinds else ""
+
+
+def _with_sinks(context: AuditContext, text: str) -> Check:
+    """The passing answer, with the share of attention that goes to keys other than tokens."""
+    sinks = [_sink(layer) for layer in context.maps.layers if layer.has_sink]
+    if not sinks:
+        return passes(text)
+    rows = judged_rows(context)[0][1]
+    share = torch.cat([sink[rows.expand_as(sink)] for sink in sinks])
+    more = f"{share.min():.0%} to {share.max():.0%} of attention goes to a key that is not a token"
+    return Check(Verdict.INFO, f"{text} {more}, such as a sink.")
+
+
+def _sink(layer: LayerRun) -> Tensor:
+    """Attention on sink slots, "batch head query"."""
+    return torch.cat([layer.sink(rows) for rows in layer.row_blocks()], dim=2)
 
 
 def _with_gradients(context: AuditContext, found: Check) -> Check:

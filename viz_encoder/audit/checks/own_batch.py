@@ -9,7 +9,7 @@ from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.batch_facts import ids_of_padding, lengths_of
 from viz_encoder.audit.diagnose.right_on import unlike_itself
 from viz_encoder.audit.faults.row_sums import answer_of, judged_rows
-from viz_encoder.audit.measure.changes import gap
+from viz_encoder.audit.measure.changes import first_nonfinite, gap
 from viz_encoder.audit.measure.flex_masks import mapped
 from viz_encoder.audit.measure.setting import TOLERANCE, ModelFault, RowsLost
 from viz_encoder.audit.measure.softmaxes import broken_rows
@@ -28,9 +28,8 @@ def runs(context: AuditContext) -> Check:
     fits = out.shape[:2] == context.base.valid.shape
     if not fits and _is_cut(context, out):
         return raised(RowsLost.of(out, context.base.valid))
-    bad = ~out.isfinite().flatten(2).all(dim=-1) if fits and out.ndim > 2 else None
-    if bad is not None and bool((bad & context.base.valid).any()):
-        sample, query = (int(n) for n in (bad & context.base.valid).nonzero()[0])
+    if fits and out.ndim > 2 and (place := first_nonfinite(out, context.base)) is not None:
+        sample, query = place
         text = f"Output row {query} of sample {sample}, a real token, is NaN or inf."
         return fails(text, sample=sample, query=query)
     again = gap(out, context.second.out, context.base.valid) if fits else None

@@ -1,6 +1,7 @@
-"""Outputs of one batch that move with a changed token that they may not know of."""
+"""Outputs of one batch that move with a token they may not know of, or with no input at all."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 import torch
@@ -12,7 +13,7 @@ from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.diagnose.part_cause import cure_of, jumping_parts
 from viz_encoder.audit.diagnose.several_softmaxes import masked_later
 from viz_encoder.audit.faults.advice import suggest_reading_ids
-from viz_encoder.audit.measure.changes import Gap, gap
+from viz_encoder.audit.measure.changes import Gap, first_nonfinite, gap
 from viz_encoder.audit.measure.setting import LONG, Case, ModelFault
 from viz_encoder.audit.measure.token_axis import by_token, from_tokens, has_tokens
 from viz_encoder.audit.report import Check, fails
@@ -138,3 +139,16 @@ def _changed(case: Case, change: ChangedToken, seed: int) -> Tensor:
     noise = torch.randn(tokens[:, key].shape, generator=generator).to(tokens)
     tokens[:, key] = tokens[:, key] + size * noise
     return from_tokens(tokens, x)
+
+
+def find_ignored(context: AuditContext, case: Case, out: Tensor) -> Check | None:
+    """The fault that other inputs give the very same output; None where any of it differs."""
+    if context.setting.fixed or first_nonfinite(out, case) is not None:
+        return None  # there is one batch, or NaN, which is as it is
+    with suppress(ModelFault, InputError):
+        other = context.setting.case(case.valid, seed=context.setting.seed + 1)
+        if torch.equal(other.x, case.x) or gap(context.subject.run(other), out, case.valid).amount:
+            return None
+        text = "The output does not depend on the input; with other inputs it is the same."
+        return fails(text, amount=0.0).because(diagnose("input_unused", sure=False))
+    return None

@@ -8,6 +8,7 @@ from viz_encoder.audit.diagnose.mixing import by_first, by_moved_rows
 from viz_encoder.audit.diagnose.pooling_cause import by_places, by_pooling, may_count_padding
 from viz_encoder.audit.diagnose.right_on import is_right_on
 from viz_encoder.audit.faults import gradients, weights
+from viz_encoder.audit.faults.changed_tokens import find_ignored
 from viz_encoder.audit.faults.cut_samples import (
     cut_samples,
     is_another_input,
@@ -15,7 +16,6 @@ from viz_encoder.audit.faults.cut_samples import (
     of_left_out,
     positions_mend,
 )
-from viz_encoder.audit.faults.ignored import find_ignored
 from viz_encoder.audit.measure.changes import gap
 from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.measure.token_axis import can_be_cut

@@ -2,25 +2,13 @@
 
 from collections.abc import Mapping
 
-import torch
 from torch import Tensor
 
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
-from viz_encoder.audit.measure.layer import LayerRun, RowFaults
+from viz_encoder.audit.measure.layer import RowFaults
 from viz_encoder.audit.measure.softmaxes import RowSums
-from viz_encoder.audit.report import Check, Verdict, fails, passes, untested
-
-
-def with_sinks(context: AuditContext, text: str) -> Check:
-    """The passing answer, with the share of attention that goes to keys other than tokens."""
-    sinks = [_sink(layer) for layer in context.maps.layers if layer.has_sink]
-    if not sinks:
-        return passes(text)
-    rows = judged_rows(context)[0][1]
-    share = torch.cat([sink[rows.expand_as(sink)] for sink in sinks])
-    more = f"{share.min():.0%} to {share.max():.0%} of attention goes to a key that is not a token"
-    return Check(Verdict.INFO, f"{text} {more}, such as a sink.")
+from viz_encoder.audit.report import Check, fails, passes, untested
 
 
 def judged_rows(context: AuditContext) -> list[tuple[RowFaults, Tensor]]:
@@ -31,11 +19,6 @@ def judged_rows(context: AuditContext) -> list[tuple[RowFaults, Tensor]]:
         rows = (case.valid & allowed.any(dim=-1))[:, None]
         found.append((layer.judged(allowed, case.valid), rows))
     return found
-
-
-def _sink(layer: LayerRun) -> Tensor:
-    """Attention on sink slots, "batch head query"."""
-    return torch.cat([layer.sink(rows) for rows in layer.row_blocks()], dim=2)
 
 
 def of_sum(number: int, sample: int, head: int, query: int, total: float) -> Check:
