@@ -166,6 +166,19 @@ def test_a_real_row_that_is_nan_is_red_and_a_padded_one_is_not():
     real = vz.audit_batch(spoiled(2), batch(), intent)
     assert own(real) == ["runs"] and real.check("runs").query == 2, str(real)
     assert vz.audit_batch(spoiled(6), batch(), intent).ok
+    empty = Reader(strictly_causal).eval()
+    empty.stack = Stack(attend=without_keys)
+    report = vz.audit_batch(empty, batch(), lambda b: strictly_causal(b["attention_mask"] == 1))
+    assert report.check("maps").verdict == "NOT TESTED", str(report)
+
+
+def strictly_causal(valid):
+    return causal(valid).tril(-1)
+
+
+def without_keys(q, k, v, keep):
+    out = F.scaled_dot_product_attention(q, k, v, attn_mask=keep)
+    return out.masked_fill(~keep.any(dim=-1, keepdim=True), torch.nan)
 
 
 class Unseen(Reader):
