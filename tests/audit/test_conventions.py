@@ -97,7 +97,7 @@ def test_an_added_mask_that_does_not_mask_is_told_what_it_would_do(value, says):
     [
         (torch.tensor([0, 1]), "flips bits"),
         (torch.tensor([0.0, -math.inf]), "0 and -inf, as a mask that is added to scores"),
-        (torch.tensor([0.0, -1e9]), "write mask == 0"),
+        (torch.tensor([0.0, -1e9]), "choose that convention, or write mask == 0"),
         (torch.tensor([0.5, 2.0]), "smallest value is 0.5, its largest 2"),
     ],
 )

@@ -117,6 +117,7 @@ def test_a_preset_is_named(name):
         (~PRESETS["causal"].mask(N).T, "Causal"),
         (PRESETS["causal"].mask(N).tril(-1), "Causal"),
         (torch.ones(N, N, dtype=torch.bool).tril(1), "Causal"),
+        (PRESETS["causal"].mask(N).flip(0), "Causal"),
         (~PRESETS["padding-right"].mask(N, padding=3), "Padding at the end, padding 3"),
         (PRESETS["padding-left"].mask(N, padding=2).T, "Padding at the start, padding 2"),
         (~PRESETS["documents"].mask(N, length=4), "Packed documents, length 4"),
@@ -145,7 +146,7 @@ def test_a_mask_is_held_against_what_is_meant():
     said = recognized(window, meant).says  # a preset, and not the one that is meant
     assert said == (
         f"This mask is not “Causal”: it allows {more} pairs that “Causal” forbids, and forbids "
-        f"{less} that it allows."
+        f"{less} that “Causal” allows."
     )
 
 

@@ -125,7 +125,7 @@ def test_a_planted_mistake_leaks_what_numpy_says(site, key, minilm, plain, mista
     np.testing.assert_array_equal(passed > 0, wrong)
     np.testing.assert_array_equal(leaking > 0, (observed > 0) & ~mask)
     np.testing.assert_array_equal(lost > 0, mask & ~wrong)
-    planted = f"If the code {Mistake(mistake).words}, leaks in 72 of 72 heads: "
+    planted = f"If the code {Mistake(mistake).words}, 72 of 72 heads leak: "
     assert found["sentence"].startswith(planted)
     blocked = f" It blocks {(mask & ~wrong).sum()} pairs that are meant to be allowed."
     assert (blocked in found["sentence"]) == bool((mask & ~wrong).any())

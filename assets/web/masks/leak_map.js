@@ -9,6 +9,8 @@ import { scaleBar } from "../views/shading.js";
 
 /** @typedef {{ layer: number, head: Head }} Place */
 
+const WHAT = "largest forbidden weight (share of a query’s total); rows are layers";
+
 export class Leaks {
   /** @type {MaskResult | null} */
   result = null;
@@ -43,12 +45,12 @@ export class Leaks {
     const zero = el("i", { class: "viz-swatch", style: `background:${rgbText(theme().zero)}` });
     const none = el("span", { class: "viz-mask-key" }, zero, "exactly 0");
     const range = most
-      ? ["0 ", scaleBar(this.grid.colors.scale), ` ${number(most)} `, none, ": "]
-      : [none, ` in all ${this.result.scope.heads} heads: `];
+      ? ["0 ", scaleBar(this.grid.colors.scale), ` ${number(most)}, ${WHAT}; `, none]
+      : [none, ` in all ${this.result.scope.heads} heads: ${WHAT}`];
     const hatched = el("i", { class: "viz-swatch viz-mask-outside" });
     const apart = el("span", { class: "viz-mask-key" }, hatched, "out of scope: not checked");
     this.scale.replaceChildren(
-      ...[...range, "largest forbidden weight (share of a query’s total); rows are layers"],
+      ...range,
       ...(this.result.scope.code ? [" ", apart] : []),
     );
   }

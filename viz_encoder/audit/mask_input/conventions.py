@@ -170,7 +170,10 @@ def _what_it_holds(given: Tensor) -> str:
         )
     least, most = min(values), max(values)
     if values == {least, 0.0} and least < -100:
-        return f"It holds 0 and {least:g}, as a mask that is added to scores does: write mask == 0."
+        return (
+            f"It holds 0 and {least:g}, as a mask that is added to scores does: choose that "
+            "convention, or write mask == 0."
+        )
     return f"Its smallest value is {least:g}, its largest {most:g}."
 
 

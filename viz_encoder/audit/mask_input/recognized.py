@@ -85,6 +85,11 @@ MISTAKES = (
         ones="mask.tril()",
         added="mask + torch.full_like(mask, -torch.inf).triu(1)",
     ),
+    RecognizedMistake(
+        "upside down (its rows run from the last query to the first)",
+        lambda m: m.flip(0),
+        *["mask.flip(-2)"] * 4,
+    ),
 )
 
 
@@ -120,9 +125,10 @@ def recognized(
 
 def _differing(mask: PairMask, label: str, meant: PairMask, what: str) -> Recognized:
     more, less = int((mask & ~meant).sum()), int((~mask & meant).sum())
+    nothing = " It forbids nothing." * bool(mask.all())
     return Recognized(
         f"{what} is not “{label}”: it allows {counted(more, 'pair')} that “{label}” forbids, and "
-        f"forbids {less:,} that it allows.",
+        f"forbids {less:,} that “{label}” allows.{nothing}",
         wrong=True,
     )
 

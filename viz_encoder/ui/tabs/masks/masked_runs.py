@@ -114,8 +114,8 @@ def alone_sentence(runner: Runner, key: str) -> str:
         pad.side == "start" and masked.mistake is Mistake.NONE
     )
     return (
-        "The real tokens come out differently from how they do without padding: their outputs "
-        f"differ by up to {apart:.2g} of their length.{why}"
+        "Without padding, the real tokens come out differently: their outputs differ by up to "
+        f"{apart:.2g} of their length.{why}"
     )
 
 
@@ -167,7 +167,8 @@ def _leaks_said(trace: Trace, masked: Masked, leaks: MaskLeaks) -> str:
     if not leaking:
         return f"0 leaks in {heads}: every forbidden weight is exactly 0."
     most, where = _largest(trace, leaks)
-    return f"Leaks in {leaking} of {heads}: the largest forbidden weight is {most:.4f}, in {where}."
+    verb = "leak" if many > 1 else "leaks"
+    return f"{leaking} of {heads} {verb}: the largest forbidden weight is {most:.4f}, in {where}."
 
 
 def _largest(trace: Trace, leaks: MaskLeaks) -> tuple[float, str]:
