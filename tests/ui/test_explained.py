@@ -144,7 +144,7 @@ def test_the_chosen_head_follows_the_answer_until_another_is_chosen(visit, minil
     key = int(np.abs(found.links(layer, head)[10]).argmax())
     page.wait_for_function(AT, arg=[layer, head, 10, key])
     whole = vz.attribute(minilm, now, of="state", token=10).score
-    apart = f" differ by {found.score / whole:.0%} of their length:"
+    apart = f" differ by {found.score / whole:.0%} of this one’s length:"
     assert apart in page.inner_text(".viz-answer")
     here = vz.attribute(minilm, now, of="state", token=10)
     share = percent(here.tokens[2] / here.score)

@@ -123,7 +123,7 @@ test("the answer says which tokens, how much, and what the strongest head brough
   );
   assert.equal(said(FOUND, 1), "“b” ends up 70% “a”, 20% itself and 10% “c”; head 1.1 brings “a” (50%).");
   const distance = { ...FOUND, words: "the distance between the two vectors", whole: 40 };
-  assert.match(said(distance), /^The two vectors differ by 25% of their length: /);
+  assert.match(said(distance), /^The two vectors differ by 25% of this one’s length: /);
   const whole = addsUp({ ...distance, along: -0.254, biases: 0, unexplained: 1e-7 });
   assert.equal(
     whole,

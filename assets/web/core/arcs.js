@@ -4,8 +4,8 @@ import { css, fit, rounded } from "./dom.js";
 
 /** @typedef {{ at: number, weight: number }} Link to a chip by its place */
 /** @typedef {{ x: number, top: number }} Place the middle of a chip's upper edge */
-/** @typedef {{ query: number, links: Link[], was?: Link[], faint?: { query: number, at: number, weight: number }[] }} Lines
- *   of the chosen query, now and in the run before, and the strong ones of the others */
+/** @typedef {{ query: number, links: Link[], was?: Link[], faint?: { query: number, at: number, weight: number }[], marked?: number }} Lines
+ *   of the chosen query, now and in the run before, the strong ones of the others, and the key with its own color */
 /** @typedef {Place & { text: string, wide: number, color: string }} Label centered above the middle of an arc */
 
 export const ROOM = 96; // pixels above a single line of words
@@ -15,7 +15,8 @@ const LABEL = "12px system-ui, sans-serif";
 const [PAD, TALL] = [3, 14]; // pixels beside a label, and its height
 
 /** @type {(canvas: HTMLCanvasElement, box: HTMLElement, chips: HTMLElement[], lines: Lines, room?: number) => void} */
-export function drawArcs(canvas, box, chips, { query, links, was = [], faint = [] }, room = ROOM) {
+export function drawArcs(canvas, box, chips, lines, room = ROOM) {
+  const { query, links, was = [], faint = [], marked = links[0]?.at } = lines;
   const context = fit(canvas, box.clientWidth, box.scrollHeight);
   const single = isSingle(chips);
   const place = (/** @type {number} */ at) => placeOf(chips[at]);
@@ -31,13 +32,14 @@ export function drawArcs(canvas, box, chips, { query, links, was = [], faint = [
   const labels = [];
   context.font = LABEL;
   // Draw the strongest arc last, on top of the others.
-  for (const [at, { at: key, weight: share }] of [...links.entries()].reverse()) {
+  for (const { at: key, weight: share } of links.toReversed()) {
     if (!chips[key] || key === query) continue;
+    const ink = (/** @type {string} */ usual) => css(key === marked ? "--viz-mark-key" : usual, box);
     context.globalAlpha = single ? 1 : 0.55;
-    const peak = arc(context, place(query), place(key), css(at ? "--arc" : "--viz-mark-key", box), 1 + 5 * share, room);
+    const peak = arc(context, place(query), place(key), ink("--arc"), 1 + 5 * share, room);
     context.globalAlpha = 1;
     if (!single || share < LABELLED) continue;
-    const [text, color] = [rounded(share), css(at ? "--body-text-color-subdued" : "--viz-mark-key", box)];
+    const [text, color] = [rounded(share), ink("--body-text-color-subdued")];
     labels.unshift({ ...peak, text, color, wide: context.measureText(text).width });
   }
   for (const each of apart(labels)) write(context, each);

@@ -81,19 +81,19 @@ function closeOpened() {
   /** @type {NodeListOf<HTMLElement>} */
   const open = document.querySelectorAll(":is(#viz-opening, #viz-saved-box) .label-wrap.open");
   for (const fold of open) {
-    if (fold.parentElement?.contains(document.activeElement)) skip();
+    if (fold.parentElement?.contains(document.activeElement)) skip(undefined, true); // from the form's place on, the answer is in sight
     fold.click();
   }
 }
 
 // To the tab that is open, over the form and the tabs' names.
-/** @param {Event} [event] */
-function skip(event) {
+/** @param {Event} [event] @param {boolean} [preventScroll] */
+function skip(event, preventScroll = false) {
   event?.preventDefault(); // the address stays
   const panels = /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("#viz-tabs [role=tabpanel]"));
   const open = [...panels].find(({ clientWidth }) => clientWidth > 0);
   open?.setAttribute("tabindex", "-1");
-  open?.focus();
+  open?.focus({ preventScroll });
 }
 
 function enter(/** @type {RunDescription} */ description) {

@@ -158,7 +158,7 @@ class CorpusTab {
     const other = this.comparison.of(table, name);
     const minus = other ? `, minus ${tableName(other)}` : "";
     const spread = table.n_texts[name] > 1 ? ` ± is the standard deviation over ${itemOf(table)}s.` : "";
-    this.over.textContent = `${tableName(table)}${minus}.${spread}`;
+    this.over.textContent = `Measured over ${tableName(table)}${minus}.${spread}`;
     const found = other ? changes(table, other, name) : [];
     const { title, meaning, over, edge } = table.words[name];
     this.finding.textContent = other ? changeSaid(found, title) : table.says[name];

@@ -116,7 +116,7 @@ function scoreSaid(found, other) {
     const turned = `${percent(Math.abs(along))} ${along < 0 ? "shorter" : "longer"} along its old direction`;
     return `${one} is ${turned} and moves by ${percent(score / whole)} of its length in all`;
   }
-  if (whole) return `${what} differ by ${percent(score / whole)} of their length`;
+  if (whole) return `${what} differ by ${percent(score / whole)} of this one’s length`;
   if (!words.endsWith(OF_TWO)) return `${what} is ${score.toFixed(2).replace("-", "−")}`;
   const than = /^the (same|run) /.test(other) ? other.slice(8).trim() : `in ${other || "the other"}`;
   return `${what} is ${Math.abs(score).toFixed(2)} ${score < 0 ? "lower" : "higher"} than ${than}`;

@@ -211,7 +211,7 @@ export class InputView {
   // The words have another width.
   #settle() {
     const shown = this.#shown;
-    if (shown?.values) this.arcs.draw(shown.values, shown.chosen, shown.wasOf(shown.chosen));
+    if (shown?.values) this.#arcs(shown, shown.values, shown.chosen);
     this.words.reveal();
   }
 
@@ -258,6 +258,13 @@ export class InputView {
     this.node.dataset.previewed = String(unit ?? "");
   }
 
+  // Of what is chosen, the other end of the pair has its mark; of what is pointed at, the strongest.
+  #arcs(/** @type {RowView} */ shown, /** @type {Float32Array} */ values, /** @type {number} */ unit) {
+    const { query, key } = this.selection;
+    const marked = unit === shown.chosen ? shown.unitOf(shown.who ? query : key) : undefined;
+    this.arcs.draw(values, unit, shown.wasOf(unit), marked);
+  }
+
   /** @type {(shown: RowView, values: Float32Array, unit: number, titles?: Titles) => void} */
   #paint(shown, values, unit, titles) {
     const { run, who, selection, kind } = shown;
@@ -269,11 +276,11 @@ export class InputView {
     this.scaleLine.hidden = Boolean(run.grid && !first);
     this.bar.style.background = gradient("right", scale);
     this.low.textContent = `${run.grid ? "Prefix tokens: " : ""}${brief(scale.low)}`;
-    this.high.textContent = `${brief(scale.high)} ${scaleText(scale, kind.unit, values)}`;
+    this.high.textContent = `${brief(scale.high)}, ${scaleText(scale, kind.unit, values)}`;
     if (!run.grid) {
       this.words.side = who ? "query" : "key";
       this.words.paint(values, scale, titles);
-      return this.arcs.draw(values, unit, shown.wasOf(unit));
+      return this.#arcs(shown, values, unit);
     }
     const patches = values.subarray(first);
     const tints = scaleOf(name, patches, shared);

@@ -65,12 +65,12 @@ export class WordArcs {
   }
 
   /** From the chosen word, or to it, dashed as it was; none where the numbers are no weights.
-   * @type {(values: Float32Array | null, chosen: number, before?: Float32Array | null) => void} */
-  draw(values, chosen, before = null) {
+   * @type {(values: Float32Array | null, chosen: number, before?: Float32Array | null, marked?: number) => void} */
+  draw(values, chosen, before = null, marked = undefined) {
     this.layout();
     if (!this.#single) return;
     const [links, was] = [values, before].map((of) => (of ? linksOf(of, chosen) : []));
-    drawArcs(this.canvas, this.box, this.words.chips, { query: chosen, links, was }, this.#room);
+    drawArcs(this.canvas, this.box, this.words.chips, { query: chosen, links, was, marked }, this.#room);
   }
 }
 

@@ -49,9 +49,6 @@ export class Leaks {
       : [none, ` in all ${this.result.scope.heads} heads: ${WHAT}`];
     const hatched = el("i", { class: "viz-swatch viz-mask-outside" });
     const apart = el("span", { class: "viz-mask-key" }, hatched, "out of scope: not checked");
-    this.scale.replaceChildren(
-      ...range,
-      ...(this.result.scope.code ? [" ", apart] : []),
-    );
+    this.scale.replaceChildren(...range, ...(this.result.scope.code ? [" ", apart] : []));
   }
 }

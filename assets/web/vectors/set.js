@@ -70,15 +70,15 @@ class SetView {
   table = new SetTable((method, layer) => this.#choose(method, layer));
   method = el("select", { id: "viz-set-method", onchange: () => this.#chosen() });
   layer = el("select", { id: "viz-set-layer", onchange: () => this.#chosen() });
-  choices = controls(control("Method", this.method), control("After n blocks", this.layer));
   own = caption();
   plane = new ItemPlane((item) => this.#item(item));
   neighbors = new Neighbors((item) => this.#item(item));
   row = ""; // of which the vectors are: the chosen method and layer
   files = saveRow(
-    "Export",
+    "Save the table or the vectors",
     FILES.map(([text, title, path]) => [text, title, () => fileAt(this.#file(path))]),
   );
+  choices = controls(control("Method", this.method), control("After n blocks", this.layer), this.files);
   link = new SetLink();
   first = ""; // method and layer that it begins with
   fault = el("p", { class: "viz-alert", role: "alert", hidden: true });
@@ -91,7 +91,7 @@ class SetView {
       "div",
       { class: "viz-pool-columns viz-set-columns" },
       el("div", {}, this.table.node, this.choices, this.own, this.neighbors.node),
-      el("div", {}, this.plane.node, this.files),
+      this.plane.node,
     ),
   );
   #asked = new Latest((sentence) => {
