@@ -160,7 +160,7 @@ export const DE = {
     note: "Ein Encoder liest die ganze Eingabe auf einmal, und jedes Token darf auf alle anderen schauen, nach beiden Seiten. Ein Decoder schreibt ein Token nach dem anderen, also darf jedes nur zurückschauen (Schritt 10).",
   },
   embedding: {
-    "headline(name, d)": "Aus {name} werden {d} Zahlen.",
+    "headline(name, d)": "Aus „{name}“ werden {d} Zahlen.",
     note: "Die Zeile des Tokens ist immer dieselbe, egal wo es steht; die Zeile der Stelle ist für jedes Token dieselbe, das dort steht. Addiert wird Zahl für Zahl.",
     noteAlone: "Die Zeile des Tokens ist immer dieselbe, egal wo es steht.",
     "token(id)": "{id|=Patch-Vektor|Token-ID {id}}",
@@ -190,7 +190,7 @@ export const DE = {
     rows: ["Original", "getauscht", "ohne Positionen", "ohne P., getauscht"],
   },
   projection: {
-    "headline(query, head, key)": "Aus {query} macht Kopf {head} eine Query, aus {key} einen Key und einen Value.",
+    "headline(query, head, key)": "Aus „{query}“ macht Kopf {head} eine Query, aus „{key}“ einen Key und einen Value.",
     "note(d)":
       "Jede Zahl von q ist eine Summe von {d} Produkten: der Vektor mal eine Spalte der Matrix W_q. Alle Tokens bekommen ihre auf einmal; ein rekurrentes Netz nimmt ein Token nach dem anderen. Ein Klick auf eine Zahl von q zeigt ihre Summe.",
     x: "x",
@@ -251,7 +251,7 @@ export const DE = {
   },
   heads: {
     "headline(name, head)":
-      "Was jeder Kopf zu {name} beiträgt: Kopf {head} trägt in diesem Block den längsten Vektor bei.",
+      "Was jeder Kopf zu „{name}“ beiträgt: Kopf {head} trägt in diesem Block den längsten Vektor bei.",
     note: "Die Summe jedes Kopfs wird mit seinem eigenen Teil der Matrix W_O multipliziert. Die Ergebnisse werden addiert; das ist die Ausgabe der Attention. Ein Klick wählt den Kopf.",
     "head(layer, head)": "Kopf {layer}.{head}",
     bias: "Bias von W_O",
@@ -259,7 +259,7 @@ export const DE = {
     vectors: "Der Teil jedes Kopfs und ihre Summe",
   },
   residual: {
-    "headline(name, from, to)": "Dieser Block ändert die Länge des Vektors von {name} von {from} auf {to}.",
+    "headline(name, from, to)": "Dieser Block ändert die Länge des Vektors von „{name}“ von {from} auf {to}.",
     note: "Attention und FFN addieren etwas zum ankommenden Vektor; sie ersetzen ihn nicht. Eine Norm bringt die Zahlen eines Tokens auf einen Maßstab; BatchNorm nähme Mittelwert und σ über einen Batch, sodass auch andere Eingaben zählten. Der erste Transformer und BERT haben Post-Norm.",
     stages: "Der Vektor nach jedem Teil des Blocks",
     "norm(kind, mean, std)":
@@ -284,7 +284,7 @@ export const DE = {
       "Ohne beides schwindet der Zustand von {token} auf die Länge {length} nach {all|1=1 Block|{all} Blöcken}, und schon nach {few} sind alle Tokens einander fast gleich (Kosinus {alike}).",
   },
   ffn: {
-    "headline(name, on, n)": "{on} der {n} Einheiten des Feed-forward-Netzes sind für {name} an.",
+    "headline(name, on, n)": "{on} der {n} Einheiten des Feed-forward-Netzes sind für „{name}“ an.",
     "note(d, wide)":
       "{d} → {wide} → {d} Zahlen, jedes Token für sich: Hier schaut keines auf ein anderes. Eine Einheit ist an, wo ihre Aktivierung über 0 liegt.",
     units: "Alle Einheiten, nach der Aktivierung",

@@ -114,7 +114,7 @@ export const EN = {
     note: "An encoder reads the whole input at once, and each token may look at all others, on both sides. A decoder writes one token after the other, so each may only look back (step 10).",
   },
   embedding: {
-    "headline(name, d)": "{name} becomes {d} numbers.",
+    "headline(name, d)": "“{name}” becomes {d} numbers.",
     note: "The token row is the same wherever the token stands; the position row is the same for every token at that position. They are added number by number.",
     noteAlone: "The token row is the same wherever the token stands.",
     "token(id)": "{id|=patch vector|token id {id}}",
@@ -144,7 +144,7 @@ export const EN = {
     rows: ["original", "swapped", "no positions", "no pos., swapped"],
   },
   projection: {
-    "headline(query, head, key)": "From {query}, head {head} makes a query; from {key}, a key and a value.",
+    "headline(query, head, key)": "From “{query}”, head {head} makes a query; from “{key}”, a key and a value.",
     "note(d)":
       "Each number of q is a sum of {d} products: the vector times one column of the weight matrix W_q. All tokens get theirs at once; a recurrent network takes one token after the other. Click a number of q to see its sum.",
     x: "x",
@@ -204,7 +204,7 @@ export const EN = {
       "Head {head} gives {key} {weight}, and without it the vector turns by {by}; without head {other}, by {most}.",
   },
   heads: {
-    "headline(name, head)": "What each head adds to {name}: head {head} adds the longest vector in this block.",
+    "headline(name, head)": "What each head adds to “{name}”: head {head} adds the longest vector in this block.",
     note: "Each head’s sum is multiplied by its own part of the matrix W_O. The results add up to the layer’s attention output. Click a head to choose it.",
     "head(layer, head)": "head {layer}.{head}",
     bias: "bias of W_O",
@@ -212,7 +212,7 @@ export const EN = {
     vectors: "Each head’s part and their sum",
   },
   residual: {
-    "headline(name, from, to)": "In this block, the vector of {name} goes from length {from} to {to}.",
+    "headline(name, from, to)": "In this block, the vector of “{name}” goes from length {from} to {to}.",
     note: "Attention and the FFN each add to the vector that came in; they do not replace it. A norm brings the numbers of one token back to a common scale; BatchNorm would take its mean and σ over a batch, so that its other inputs would matter. The first Transformer and BERT are post-norm.",
     stages: "The vector after each part of the block",
     "norm(kind, mean, std)":
@@ -237,7 +237,7 @@ export const EN = {
       "Without either, the state of {token} fades to length {length} after {all|1=1 block|{all} blocks}, and after only {few} all tokens are nearly alike (cosine {alike}).",
   },
   ffn: {
-    "headline(name, on, n)": "{on} of the {n} units of the feed-forward network are on for {name}.",
+    "headline(name, on, n)": "{on} of the {n} units of the feed-forward network are on for “{name}”.",
     "note(d, wide)":
       "{d} → {wide} → {d} numbers for each token by itself; no other token plays a part here. A unit is on if its activation is above 0.",
     units: "All units, after the activation",
