@@ -145,8 +145,8 @@ def test_a_mask_is_held_against_what_is_meant():
     more, less = int((window & ~causal).sum()), int((causal & ~window).sum())
     said = recognized(window, meant).says  # a preset, and not the one that is meant
     assert said == (
-        f"This mask is not “Causal”: it allows {more} pairs that “Causal” forbids, and forbids "
-        f"{less} that “Causal” allows."
+        f"This mask is not “Causal”: it allows {more} pairs that it should forbid, and forbids "
+        f"{less} that it should allow."
     )
 
 

@@ -33,9 +33,7 @@ def test_a_file_that_is_upside_down_is_named_with_the_line_that_mends_it(masks):
     # What is painted by hand is meant, not the file, which stays what is passed and is named.
     page.click("text='Paint' >> visible=true")
     page.evaluate("vizMasks.painter.put(vizMasks.mask.with([[[0, 3], [0, 3]]], 1, false))")
-    unlike = (
-        "“the painted mask”: it allows 104 pairs that “the painted mask” forbids, and forbids 120"
-    )
+    unlike = "“the painted mask”: it allows 104 pairs that it should forbid, and forbids 120"
     page.wait_for_selector(f"{verdict}:has-text('{unlike}')")
     assert page.input_value("#viz-mask-preset") == "custom"
     assert "The file's mask is passed" in page.inner_text(".viz-mask-warning")
@@ -69,7 +67,7 @@ def test_a_file_is_held_against_what_was_chosen_before_and_a_refused_one_has_no_
     leaking = np.tri(15, dtype=bool)
     leaking[3, 9] = True
     send(page, "one.npy", leaking)
-    page.wait_for_selector(f"{verdict}:has-text('it allows 1 pair that “Causal” forbids')")
+    page.wait_for_selector(f"{verdict}:has-text('it allows 1 pair that it should forbid')")
     assert page.input_value("#viz-mask-preset") == "causal"
     np.testing.assert_array_equal(painted_mask(page), np.tri(15, dtype=bool))  # what is meant
     send(page, "floats.npy", np.zeros((15, 15), np.float32))

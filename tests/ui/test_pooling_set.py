@@ -304,7 +304,7 @@ def test_a_person_compares_an_example_and_learns_a_query(tab, site, client, topi
     page.click(".viz-set-neighbors .viz-rest")
     listed = page.eval_on_selector_all(".viz-set-name", "all => all.map(n => n.dataset.item)")
     assert listed == [str(each["item"]) for each in near]
-    (opener,) = page.query_selector_all(".viz-take-open[title=Export]")
+    (opener,) = page.query_selector_all(".viz-take-open[title^='Save the table']")
     opener.click()
     with page.expect_download() as taken:
         page.click("text=Table (CSV)")
@@ -363,6 +363,7 @@ def test_a_long_set_is_stopped_and_a_fault_loses_nothing(tab):
     page.click("#viz-set-compare")
     drawn(page, ":declared:6")
     assert "Add labels" in page.inner_text("#viz-set")
+    assert page.is_visible(".viz-take-open[title^='Save the table']")  # of the vectors
     assert not page.is_visible(".viz-set-table")
     lines = "\n".join(f"text {at}: " + "many words " * 100 for at in range(500))
     page.fill("#viz-set-lines textarea", lines)

@@ -70,6 +70,7 @@ class SetView {
   table = new SetTable((method, layer) => this.#choose(method, layer));
   method = el("select", { id: "viz-set-method", onchange: () => this.#chosen() });
   layer = el("select", { id: "viz-set-layer", onchange: () => this.#chosen() });
+  choices = controls(control("Method", this.method), control("After n blocks", this.layer));
   own = caption();
   plane = new ItemPlane((item) => this.#item(item));
   neighbors = new Neighbors((item) => this.#item(item));
@@ -78,7 +79,6 @@ class SetView {
     "Save the table or the vectors",
     FILES.map(([text, title, path]) => [text, title, () => fileAt(this.#file(path))]),
   );
-  choices = controls(control("Method", this.method), control("After n blocks", this.layer), this.files);
   link = new SetLink();
   first = ""; // method and layer that it begins with
   fault = el("p", { class: "viz-alert", role: "alert", hidden: true });
@@ -91,7 +91,7 @@ class SetView {
       "div",
       { class: "viz-pool-columns viz-set-columns" },
       el("div", {}, this.table.node, this.choices, this.own, this.neighbors.node),
-      this.plane.node,
+      el("div", {}, this.plane.node, this.files),
     ),
   );
   #asked = new Latest((sentence) => {
@@ -102,6 +102,7 @@ class SetView {
 
   constructor(/** @type {HTMLElement} */ root) {
     root.replaceChildren(this.body);
+    query(this.files, "button").append(" table or vectors"); // beside the plane's
     onTheme(() => this.plane.draw());
     for (const source of [current, dataset]) source.on(() => this.#sayModel());
     this.link.open();
@@ -131,7 +132,7 @@ class SetView {
       ...Object.entries(methods).map(([name, title]) => el("option", { value: name, title }, called(name))),
     );
     this.layer.replaceChildren(...options(layers.map((layer) => [layer, String(layer)])));
-    query(this.files, "button").hidden = !table.length;
+    query(this.files, ".viz-saves button").hidden = !table.length; // the table's own
     this.neighbors.enter(set);
     const best = table[0] ?? { method: OWN in methods ? OWN : "mean", state: layers.at(-1) };
     const linked = this.link.came(set);

@@ -127,8 +127,8 @@ def _differing(mask: PairMask, label: str, meant: PairMask, what: str) -> Recogn
     more, less = int((mask & ~meant).sum()), int((~mask & meant).sum())
     nothing = " It forbids nothing." * bool(mask.all())
     return Recognized(
-        f"{what} is not “{label}”: it allows {counted(more, 'pair')} that “{label}” forbids, and "
-        f"forbids {less:,} that “{label}” allows.{nothing}",
+        f"{what} is not “{label}”: it allows {counted(more, 'pair')} that it should forbid, and "
+        f"forbids {less:,} that it should allow.{nothing}",
         wrong=True,
     )
 
