@@ -152,4 +152,7 @@ def test_pictures_are_measured_and_told_by_their_names(opened, files, wanted):
     assert names == [NAMES[one.item] for one in wanted.of_head(layer, head)]
     assert not page.query_selector_all(".viz-corpus-examples button")
     over = page.inner_text(".viz-corpus-over")
-    assert over.startswith("2 uploaded pictures (2 pictures, scene)") and "over pictures" in over
+    assert (
+        over.startswith("Measured over 2 uploaded pictures (2 pictures, scene)")
+        and "over pictures" in over
+    )
