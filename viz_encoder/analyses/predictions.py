@@ -14,6 +14,7 @@ from viz_encoder.config import HeadConfig, HeadPool, Task
 from viz_encoder.errors import SelectionError
 from viz_encoder.result import ArrayResult, Columns, SeriesResult, long_columns
 from viz_encoder.trace import Trace
+from viz_encoder.trace.head_rows import row_blocks
 from viz_encoder.trace.prediction_heads import choose_head, head_input, likelihoods, masked_tokens
 from viz_encoder.trace.prediction_heads import tasks as tasks
 from viz_encoder.trace.same_model import require_heads_of
@@ -216,8 +217,7 @@ def _read(
 
 
 def _parts(head: HeadConfig, places: np.ndarray) -> list[np.ndarray]:
-    step = max(1, BLOCK_BYTES // (4 * max(1, head.n_out)))
-    return [places[start : start + step] for start in range(0, len(places), step)]
+    return [places[part] for part in row_blocks(len(places), max(1, head.n_out), BLOCK_BYTES)]
 
 
 def _scores(

@@ -14,6 +14,7 @@ from viz_encoder.errors import SelectionError
 from viz_encoder.model.attention import Buffers
 from viz_encoder.result import ArrayResult
 from viz_encoder.trace import LayerTrace, Trace
+from viz_encoder.trace.head_rows import row_blocks
 from viz_encoder.trace.token_selection import query_of
 
 FUSES = ("mean", "max", "min")
@@ -119,10 +120,8 @@ def fused_rows(
     layer: LayerTrace, fuse: str, first: int, stop: int
 ) -> Iterator[tuple[slice, Float[Tensor, "query key"]]]:
     """Rows that sum to 1, some at a time, but for a query that may attend to nothing."""
-    n_bytes = 4 * layer.n_heads * layer.k.shape[1] * (6 if fuse == "min" else 1)
-    step = max(1, BLOCK_BYTES // n_bytes)
-    for start in range(first, stop, step):
-        rows = slice(start, min(start + step, stop))
+    n_cells = layer.n_heads * layer.k.shape[1] * (6 if fuse == "min" else 1)
+    for rows in row_blocks(stop, n_cells, BLOCK_BYTES, first):
         if fuse == "min":
             yield rows, _least(layer, rows)
             continue

@@ -13,6 +13,7 @@ from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import SelectionError
 from viz_encoder.result import ArrayResult
 from viz_encoder.trace import LayerTrace, Trace
+from viz_encoder.trace.head_rows import row_blocks, rows_at_once
 from viz_encoder.trace.same_model import require_made_by
 
 BLOCK_BYTES = 16 * 2**20  # weights or transformed values; a few copies are held at once
@@ -158,7 +159,7 @@ def _values(ran: LayerTrace, head: int) -> Float[Tensor, "key d_value"]:
 def _lengths(
     values: Float[Tensor, "key d_value"], weight: Float[Tensor, "d_model d_value"]
 ) -> Float[Tensor, " key"]:
-    step = max(1, BLOCK_BYTES // (4 * weight.shape[0]))
+    step = rows_at_once(weight.shape[0], BLOCK_BYTES)
     return torch.cat([(part.to(weight) @ weight.T).norm(dim=-1) for part in values.split(step)])
 
 
@@ -171,7 +172,7 @@ def _inner_products(
     """
     wide = torch.float32 if weight.device.type == "mps" else torch.float64
     every = torch.stack([_values(ran, head) for head in range(ran.n_heads)]).to(wide)
-    step = max(1, BLOCK_BYTES // (8 * weight.shape[0] * weight.shape[1]))
+    step = rows_at_once(2 * weight.shape[0] * weight.shape[1], BLOCK_BYTES)
     parts = []
     for values in every.split(step, dim=1):
         added = (values @ weight.to(wide).mT).transpose(0, 1)  # "key head d_model"
@@ -184,7 +185,5 @@ def _blocks(
 ) -> Iterator[tuple[slice, Float[Tensor, "head query key"]]]:
     """The maps of some heads, some rows at a time, and where these stand in the answer."""
     n_heads = len(range(*heads.indices(ran.n_heads)))
-    step = max(1, BLOCK_BYTES // (8 * n_heads * ran.k.shape[1]))
-    for start in range(first, stop, step):
-        rows = slice(start, min(start + step, stop))
-        yield slice(start - first, rows.stop - first), ran.weights(heads, rows)
+    for rows in row_blocks(stop, 2 * n_heads * ran.k.shape[1], BLOCK_BYTES, first):
+        yield slice(rows.start - first, rows.stop - first), ran.weights(heads, rows)

@@ -14,6 +14,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from viz_encoder.model.attention import attention_weights
+from viz_encoder.trace.head_rows import row_blocks, rows_at_once
 
 Back = Callable[[Tensor], tuple[Tensor | None, ...]]
 TellGradient = Callable[[Tensor], None]  # is told what a constant adds to the score, in each place
@@ -152,19 +153,13 @@ def mixed(
     return held(value, back, v)
 
 
-def row_blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
-    """All rows in order, as many at a time as fit into a block, each of so many float32."""
-    step = max(1, BLOCK_BYTES // (4 * n_columns))
-    return (slice(at, min(at + step, n_rows)) for at in range(0, n_rows, step))
-
-
 def _blocks(q: Float[Tensor, "*axes query d_head"], n_keys: int) -> Iterator[tuple[slice, slice]]:
     """Heads and rows whose weights fit into a block: few heads of long rows."""
     n_heads = q.shape[-3] if q.ndim > 2 else 1
     n_cells = max(1, q.shape[:-3].numel()) * n_keys
-    step = max(1, BLOCK_BYTES // (4 * n_cells * q.shape[-2]))
+    step = rows_at_once(n_cells * q.shape[-2], BLOCK_BYTES)
     for at in range(0, n_heads, step):
-        for rows in row_blocks(q.shape[-2], min(step, n_heads - at) * n_cells):
+        for rows in row_blocks(q.shape[-2], min(step, n_heads - at) * n_cells, BLOCK_BYTES):
             yield slice(at, min(at + step, n_heads)), rows
 
 

@@ -8,7 +8,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from viz_encoder.arguments import Most, public, read_index
-from viz_encoder.attribution.held import row_blocks
+from viz_encoder.attribution.held import BLOCK_BYTES
+from viz_encoder.trace.head_rows import row_blocks
 from viz_encoder.trace.layer import LayerTrace, Rows
 from viz_encoder.trace.trace import forward_rows
 
@@ -85,7 +86,7 @@ class WithLinks:
 
     def _blocks(self, layer: int) -> Iterator[tuple[slice, Links]]:
         n_heads, n_queries, n_keys = self._layers()[layer]
-        for rows in row_blocks(n_queries, n_heads * n_keys):
+        for rows in row_blocks(n_queries, n_heads * n_keys, BLOCK_BYTES):
             yield rows, self._links(layer, slice(0, n_heads), rows)
 
     def _layers(self) -> Sequence[tuple[int, int, int]]:

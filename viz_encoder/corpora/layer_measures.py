@@ -9,6 +9,7 @@ from torch import Tensor
 from viz_encoder.corpora.batch_tokens import KEY_KINDS, BatchTokens
 from viz_encoder.corpora.statistics import FARTHEST, OFFSETS, STATISTICS, offset_name
 from viz_encoder.model.attention import LayerRecord
+from viz_encoder.trace.head_rows import rows_at_once
 from viz_encoder.trace.layer import LayerTrace
 from viz_encoder.trace.row_measures import row_entropy
 from viz_encoder.trace.row_walk import RowWalk, budget_of, pairs_at, walks
@@ -62,7 +63,7 @@ class LayerSums:
         """Go through all rows of all heads, within a budget of weights at a time."""
         n_tokens = self.layer.q.shape[1]
         budget = budget_of(self.layer, BLOCK_BYTES, BLOCK_BYTES_GPU)
-        n_rows = min(n_tokens, max(1, budget // (4 * n_tokens)))
+        n_rows = min(n_tokens, rows_at_once(n_tokens, budget))
         for walk in walks(self.layer, n_rows, budget, self.span):
             for rows, weights in walk.blocks():
                 self._add(walk, rows, weights)

@@ -1,20 +1,22 @@
-"""How many rows of one head's map are held at a time."""
+"""How many rows of maps are held at a time."""
 
 from collections.abc import Iterator
 
 import torch
 
-BLOCK_BYTES = 2**20  # small enough for the CPU's cache
+BLOCK_BYTES = 2**20  # of one head: small enough for the CPU's cache
 BLOCK_BYTES_GPU = 2**26
+Within = torch.device | int  # the cache of a device, or so many bytes
 
 
-def rows_at_once(n_keys: int, device: torch.device) -> int:
-    """Rows of so many float32 weights that fit into a block, at least one."""
-    budget = BLOCK_BYTES if device.type == "cpu" else BLOCK_BYTES_GPU
-    return max(1, budget // (4 * n_keys))
+def rows_at_once(n_columns: int, within: Within) -> int:
+    """Rows of so many float32 that fit into a block, at least one."""
+    if isinstance(within, torch.device):
+        within = BLOCK_BYTES if within.type == "cpu" else BLOCK_BYTES_GPU
+    return max(1, within // (4 * n_columns))
 
 
-def row_blocks(n_rows: int, n_keys: int, device: torch.device) -> Iterator[slice]:
-    """All rows in order, a block at a time."""
-    step = rows_at_once(n_keys, device)
-    return (slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step))
+def row_blocks(n_rows: int, n_columns: int, within: Within, first: int = 0) -> Iterator[slice]:
+    """All rows from `first` on, in order, a block at a time."""
+    step = rows_at_once(n_columns, within)
+    return (slice(start, min(start + step, n_rows)) for start in range(first, n_rows, step))

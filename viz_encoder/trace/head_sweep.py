@@ -13,6 +13,7 @@ from viz_encoder.trace.block_sums import (
     blocks_of,
     per_sum,
 )
+from viz_encoder.trace.head_rows import rows_at_once
 from viz_encoder.trace.head_statistics import STATISTICS
 from viz_encoder.trace.layer import LayerTrace
 from viz_encoder.trace.proof import check_columns, weigh
@@ -55,7 +56,7 @@ class HeadSweep:
 
     def run(self, budget: int) -> None:
         """Sweep all rows of all heads, within `budget` bytes of weights at a time."""
-        fits = max(1, budget // (4 * self.layer.k.shape[1]))
+        fits = rows_at_once(self.layer.k.shape[1], budget)
         plan = blocks_of(self.kept, self.row_step, fits, self.layer.wide, cross=self.layer.cross)
         blocks = list(plan)
         most = max(block.rows.stop - block.rows.start for block in blocks)

@@ -12,6 +12,7 @@ from viz_encoder.errors import SelectionError
 from viz_encoder.model.attention import Buffers, attention_weights
 from viz_encoder.model.positions import spread
 from viz_encoder.shown import OneLine
+from viz_encoder.trace.head_rows import row_blocks
 
 BLOCK_BYTES = 64 * 2**20  # weights held at once when a map is processed in blocks
 Rows = slice | Int[Tensor, " query"]
@@ -100,9 +101,7 @@ class LayerTrace(OneLine):
         """Iterate over the maps of some heads in blocks of rows, never whole, at any length."""
         n_queries, n_keys = self.q.shape[1], self.k.shape[1]
         n_heads = len(range(*heads.indices(self.n_heads)))
-        step = max(1, BLOCK_BYTES // (4 * n_heads * n_keys))
-        for start in range(0, n_queries, step):
-            rows = slice(start, min(start + step, n_queries))
+        for rows in row_blocks(n_queries, n_heads * n_keys, BLOCK_BYTES):
             yield rows, self.weights(heads, rows)
 
     def values_of(self, heads: slice) -> Float[Tensor, "head key d_value"]:

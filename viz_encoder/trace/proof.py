@@ -11,6 +11,7 @@ from torch import Tensor
 
 from viz_encoder.model.attention import signs
 from viz_encoder.shown import counted, small
+from viz_encoder.trace.head_rows import rows_at_once
 from viz_encoder.trace.layer import LayerTrace, Origin
 from viz_encoder.trace.row_walk import BLOCK_BYTES, BLOCK_BYTES_GPU, budget_of, walks
 
@@ -239,7 +240,7 @@ def _checked_rows(layer: LayerTrace) -> Float[Tensor, "head checked query"]:
     columns = check_columns(layer)
     n_queries, n_keys = layer.q.shape[1], layer.k.shape[1]
     budget = budget_of(layer, BLOCK_BYTES, BLOCK_BYTES_GPU)
-    step = min(n_queries, max(1, budget // (4 * n_keys)))
+    step = min(n_queries, rows_at_once(n_keys, budget))
     found = columns.new_empty(layer.n_heads, columns.shape[1], n_queries)
     for walk in walks(layer, step, budget):
         for rows, weights in walk.blocks():
