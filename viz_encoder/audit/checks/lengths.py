@@ -51,13 +51,11 @@ def lengths(context: AuditContext) -> Check:
             return (told if done else _advised(context, told, length)).but(learned=tried)
         refused = told or refused
         done += [] if told else [length]
-    tried = Learned(lengths=context.other_lengths)
-    if not done:
-        none = untested(f"Other lengths: {refused or 'none was asked for'}.")
-        return none.but(learned=tried)
-    more = f" Refused: {refused}." if refused else ""
-    found = passes(f"At {', '.join(map(str, done))} tokens it holds as well.{more}")
-    return found.but(learned=tried)
+    found = untested(f"Other lengths: {refused or 'none was asked for'}.")
+    if done:
+        more = f" Refused: {refused}." if refused else ""
+        found = passes(f"At {', '.join(map(str, done))} tokens it holds as well.{more}")
+    return found.but(learned=Learned(lengths=context.other_lengths))
 
 
 def _at(context: AuditContext, length: int, new: tuple[Verdict, ...]) -> Check | str:

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
-from viz_encoder.audit.faults import changed_tokens
+from viz_encoder.audit.faults.changed_tokens import MOST_IF_LONG, find_fault, finite_rows
 from viz_encoder.audit.measure.changes import gap
 from viz_encoder.audit.measure.setting import LONG, Case, ModelFault
 from viz_encoder.audit.measure.token_axis import by_token, from_tokens
@@ -31,12 +31,8 @@ def perturbation(context: AuditContext) -> Check:
             f"{context.base.valid.shape[1]} tokens."
         )
     n_tokens = context.base.valid.shape[1]
-    some = (
-        f" ({changed_tokens.MOST_IF_LONG} of {n_tokens:,} positions were tried.)"
-        if n_tokens > LONG
-        else ""
-    )
-    found = changed_tokens.find_fault(context, context.base, context.out) or _of_padding(context)
+    some = f" ({MOST_IF_LONG} of {n_tokens:,} positions were tried.)" if n_tokens > LONG else ""
+    found = find_fault(context, context.base, context.out) or _of_padding(context)
     if found is not None:
         return _of_the_kept_score(context, found)
     return passes(
@@ -74,13 +70,7 @@ def _of_padding(context: AuditContext) -> Check | None:
         return None
     apart_from = ~(context.may(case) & ~case.valid[:, None, :]).any(dim=2)
     rows = apart_from if context.is_pooled else apart_from & case.judged
-    apart = gap(
-        out,
-        other,
-        rows.repeat(len(plain), 1)
-        & changed_tokens.finite_rows(out)
-        & changed_tokens.finite_rows(other),
-    )
+    apart = gap(out, other, rows.repeat(len(plain), 1) & finite_rows(out) & finite_rows(other))
     if apart.amount <= context.tolerance(out):
         return None
     sample = apart.sample % len(case.valid)
