@@ -14,9 +14,9 @@ DRAWN = {
     "masks": ".viz-masks[data-painted]",
 }
 
-# The tab goes; what it still does, out of sight, writes no link.
+# The tab goes; what it still waits for writes no link.
 GONE = """(tab) => {
-  if (tab === "masks") Object.assign(vizMasks, { ready: false }).painter.history = { now: null };
+  ({ corpus: window.vizCorpus, learn: window.vizLearn, masks: window.vizMasks })[tab].dispose();
   const old = document.querySelector(`#viz-${tab} .viz-root`);
   old.replaceWith(old.cloneNode(false));
   window.mountAnew = m.mount;

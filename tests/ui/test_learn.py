@@ -29,7 +29,7 @@ PUT_BACK = """(() => {
   vizLearn.go(4);
   vizLearn.leave();
   selection.note({ "learn.divide": "", "masks.part": "" });
-  vizLearn.views.clear();
+  vizLearn.steps.clear();
   Object.assign(vizLearn, { dim: 0, around: 0 });
   delete vizLearn.body.dataset.painted;
   sessionStorage.clear();
@@ -200,7 +200,7 @@ def test_a_forbidden_key_gives_its_weight_to_the_others(usual, row):
     np.testing.assert_allclose(weights(page), row["weights"], atol=2e-6)
     assert score.inner_text() != "−∞" and "e^−∞" not in page.inner_text(".viz-learn-main")
     biased = """() => {
-      const { shown, views } = vizLearn, { attention } = shown.numbers, { table } = views.get(4);
+      const { shown, steps } = vizLearn, { attention } = shown.numbers, { table } = steps.get(4);
       table.show(shown, { ...attention, bias: attention.dots.map((_, key) => key) }, true);
       return table.touched;
     }"""
@@ -632,7 +632,7 @@ def test_padding_is_put_beside_the_text_left_out_and_counted_by_mistake(learn, m
     names = page.locator(".viz-learn-main [role=rowheader]").all_inner_texts()
     assert names[4:6] == ["[PAD]", "[PAD]"]
     all_vectors = np.array(
-        page.evaluate("[...vizLearn.views.get(11).found.all].map(one => [...one])")
+        page.evaluate("[...vizLearn.steps.get(11).found.all].map(one => [...one])")
     )
     assert np.abs(all_vectors[:5] - alone).max() < 1e-4 * np.abs(alone).max()
     page.check(".viz-learn-main input[type=checkbox]")

@@ -9,6 +9,7 @@ import { MapChanges } from "../../assets/web/explore/map_changes.js";
 import { Tiles } from "../../assets/web/explore/tiles.js";
 import { CHANGE, makeScale, rooted, shrink, largestAmount, strongestAt } from "../../assets/web/core/colors.js";
 import { Viewport } from "../../assets/web/core/viewport.js";
+import { View } from "../../assets/web/core/view.js";
 
 const VIEW = { layer: 3, head: 1, hide: false, renorm: false, words: false };
 const [IT, WIDE] = [
@@ -106,7 +107,9 @@ test("a signed part comes with the weights now, and what only one run has is no 
     map: async () => answers[1],
   };
   const selection = { ...VIEW, name: "3.1", kept: "all" };
-  const map = { run, selection, view: new Viewport(2), node: { dataset: {} }, signed: CHANGES, arrived: () => {} };
+  const node = Object.assign(new EventTarget(), { dataset: {} });
+  const given = { run, selection, view: new Viewport(2), node, signed: CHANGES, arrived: () => {} };
+  const map = Object.assign(new View(), given);
   const parts = new Tiles(map);
   const fresh = Object.assign(async (answer) => answer, { signal: new AbortController().signal });
   await parts.load(run, fresh);

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Emitter, Held } from "../../assets/web/core/emitter.js";
 import { Latest, rest } from "../../assets/web/core/latest.js";
+import { View } from "../../assets/web/core/view.js";
 
 const deferred = () => Promise.withResolvers();
 
@@ -80,4 +81,20 @@ test("an emitter tells all its listeners; a held value also those that come late
   held.on((value) => told.push(["later", value]));
   held.set(null);
   assert.deepEqual(told, [[1, 2], 1, ["early", "run"], ["later", "run"], ["early", null], ["later", null]]);
+});
+
+test("a view that is disposed of hears nothing any more, nor do those within it; what it draws says what it is of", () => {
+  const [held, told, outer, inner] = [new Held(), [], new View(), new View()];
+  outer.views = [inner];
+  outer.node = Object.assign(new EventTarget(), { dataset: {} });
+  inner.node = outer.node;
+  outer.node.addEventListener("viz-painted", ({ detail, bubbles }) => told.push([detail, bubbles]));
+  for (const view of [outer, inner]) held.on((value) => told.push(value), view.signal);
+  inner.painted("run");
+  held.set(1);
+  outer.dispose();
+  held.set(2);
+  assert.deepEqual([told, outer.node.dataset.painted], [[["run", true], 1, 1], "run"]);
+  outer.clear();
+  assert.deepEqual(outer.node.dataset, {});
 });

@@ -11,6 +11,7 @@ import { withDpi } from "../../assets/web/explore/png_resolution.js";
 import { Tiles } from "../../assets/web/explore/tiles.js";
 import { makeScale } from "../../assets/web/core/colors.js";
 import { Viewport } from "../../assets/web/core/viewport.js";
+import { View } from "../../assets/web/core/view.js";
 
 const VIEW = { layer: 3, head: 5, hide: false, renorm: false, words: false };
 const fresh = Object.assign(async (answer) => answer, { signal: new AbortController().signal });
@@ -33,8 +34,9 @@ function shownMap(n) {
   };
   const run = { key: "r", n, shown: () => shown, thumbnail: () => null, map };
   const selection = { ...VIEW, name: "3.5", kept: "all", query: 1, key: 2, set: (to) => Object.assign(selection, to) };
-  const node = { dataset: {} };
-  const drawn = { run, selection, shown, node, view: new Viewport(n), left: 30, top: 20, side: 100, chosen: [1, 2] };
+  const node = Object.assign(new EventTarget(), { dataset: {} });
+  const given = { run, selection, shown, node, view: new Viewport(n), left: 30, top: 20, side: 100, chosen: [1, 2] };
+  const drawn = Object.assign(new View(), given);
   Object.assign(drawn, { arrivals: 0, moves: 0, arrived: () => drawn.arrivals++, moved: () => drawn.moves++ });
   Object.assign(drawn, { prepared: [], prepare: (tile) => drawn.prepared.push(tile) });
   drawn.parts = new Tiles(drawn);

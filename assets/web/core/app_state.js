@@ -30,9 +30,10 @@ class Current {
     if (!this.run) this.enter(null);
   }
 
-  // Told of each new run, and at once of the one that is there.
-  on(/** @type {(run: Run | null) => unknown} */ listener) {
-    this.#run.on(listener);
+  /** Told of each new run, and at once of the one that is there.
+   * @param {(run: Run | null) => unknown} listener @param {AbortSignal} [signal] */
+  on(listener, signal) {
+    this.#run.on(listener, signal);
   }
 
   // The token that is pointed at anywhere, by its number; null where none is.
@@ -42,8 +43,9 @@ class Current {
     this.#pointed.tell(token);
   }
 
-  onHover(/** @type {(token: number | null) => unknown} */ listener) {
-    this.#pointed.on(listener);
+  /** @param {(token: number | null) => unknown} listener @param {AbortSignal} signal */
+  onHover(listener, signal) {
+    this.#pointed.on(listener, signal);
   }
 }
 

@@ -7,10 +7,11 @@ import { button, el, painted } from "./dom.js";
 import { Latest } from "./latest.js";
 import { Run } from "./run.js";
 import { json } from "./server.js";
+import { View } from "./view.js";
 
 const BACK = { true: "Restore", false: "Remove the mask" }; // what the button says where anything is changed, or only masked
 
-export class ChangedBanner {
+export class ChangedBanner extends View {
   #saying = new Latest((sentence) => this.#say(sentence));
   #unmasking = new Latest((sentence) => this.#tell(sentence));
   #proving = new Latest((sentence) => this.#prove({ passed: false, sentence, parts: [{ passed: false, sentence }] }));
@@ -35,6 +36,7 @@ export class ChangedBanner {
   };
 
   constructor(/** @type {HTMLElement} */ root) {
+    super();
     this.host = root;
     this.host.append(this.node);
     this.node.hidden = true;
@@ -58,7 +60,7 @@ export class ChangedBanner {
       if (focused && this.node.hidden) openTab()?.focus({ preventScroll: true });
     });
     this.#tell("");
-    delete this.node.dataset.painted;
+    this.stale();
     if (run && changes.length) this.#ask(run);
   }
 
@@ -100,7 +102,7 @@ export class ChangedBanner {
       this.#prove(/** @type {ChangeProof} */ (await fresh(run.json("whatif/proof"))));
     });
     await Promise.all([saying, proving]);
-    if (run === current.run) this.node.dataset.painted = run.key;
+    if (run === current.run) this.painted(run.key);
   }
 
   #say(/** @type {string} */ sentence, title = sentence) {

@@ -110,12 +110,13 @@ export function fit(canvas, width, height) {
   return context;
 }
 
-// Call when light turns to dark or back.
-export function onTheme(/** @type {() => unknown} */ callback) {
+/** Call when light turns to dark or back. @param {() => unknown} callback @param {AbortSignal} [signal] */
+export function onTheme(callback, signal) {
   const observer = new MutationObserver(callback);
   for (const node of [document.documentElement, document.body]) {
     observer.observe(node, { attributes: true, attributeFilter: ["class"] });
   }
+  signal?.addEventListener("abort", () => observer.disconnect());
 }
 
 // Call when the width of a node has changed, and with it whether it is in sight.

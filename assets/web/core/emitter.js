@@ -1,12 +1,14 @@
-// Event emitters: who listens is called with what is told.
+// Event emitters: who listens is called with what is told, until its signal says that it ends.
 
 /** @template {unknown[]} Told what each listener gets */
 export class Emitter {
   /** @type {Set<(...told: Told) => unknown>} */
   #listeners = new Set();
 
-  on(/** @type {(...told: Told) => unknown} */ listener) {
+  /** @param {(...told: Told) => unknown} listener @param {AbortSignal} [signal] */
+  on(listener, signal) {
     this.#listeners.add(listener);
+    signal?.addEventListener("abort", () => this.#listeners.delete(listener));
   }
 
   tell(/** @type {Told} */ ...told) {
@@ -28,9 +30,9 @@ export class Held extends Emitter {
     this.tell(value);
   }
 
-  /** @override @param {(value: Value | null) => unknown} listener */
-  on(listener) {
-    super.on(listener);
+  /** @override @param {(value: Value | null) => unknown} listener @param {AbortSignal} [signal] */
+  on(listener, signal) {
+    super.on(listener, signal);
     if (this.value !== null) listener(this.value);
   }
 }

@@ -9,8 +9,8 @@ const written = (field) =>
   field.type === "checkbox" ? (/** @type {HTMLInputElement} */ (field).checked ? "1" : "0") : field.value;
 
 /** Bind a control to the link in both directions; defaults are left out.
- * @template {Field} Kind @param {string} name @param {Kind} field @returns {Kind} */
-export function inLink(name, field) {
+ * @template {Field} Kind @param {string} name @param {Kind} field @param {AbortSignal} signal @returns {Kind} */
+export function inLink(name, field, signal) {
   const { selection } = current;
   const usual = written(field);
   const linked = selection.noted(name);
@@ -21,10 +21,11 @@ export function inLink(name, field) {
     if (field.type === "range") field.dispatchEvent(new Event("input")); // what it says beside it
   };
   if (linked) fill(linked);
-  selection.restored(name, () => {
+  const restore = () => {
     fill(selection.noted(name) || usual);
     field.dispatchEvent(new Event("change"));
-  });
+  };
+  selection.restored(name, restore, signal);
   const note = () => selection.note({ [name]: written(field) === usual ? "" : written(field) });
   for (const event of ["input", "change"]) field.addEventListener(event, note);
   return field;

@@ -189,9 +189,11 @@ export class Selection extends Emitter {
     for (const [name, restore] of others) if (!coming || name !== QUESTION) restore();
   }
 
-  /** Have Back bring a tab's link entry back, and call this then. @type {(name: string, restore: () => unknown) => void} */
-  restored(name, restore) {
+  /** Have Back bring a tab's link entry back, and call this then.
+   * @type {(name: string, restore: () => unknown, signal?: AbortSignal) => void} */
+  restored(name, restore, signal) {
     this.#restored.set(name, restore);
+    signal?.addEventListener("abort", () => this.#restored.get(name) === restore && this.#restored.delete(name));
   }
 
   // Keep in the link which tab is open.

@@ -2,10 +2,11 @@
 
 import { current } from "./app_state.js";
 import { el, onTheme, onWidth } from "./dom.js";
+import { View } from "./view.js";
 
 const withoutRun = () => (current.coming ? "Loading …" : "Type a text or drop a picture, and press Run.");
 
-export class TabShell {
+export class TabShell extends View {
   /** @type {Run | null} */
   run = null;
   seen = false;
@@ -15,8 +16,9 @@ export class TabShell {
 
   /** @param {HTMLElement} root @param {string} name the class of its body */
   constructor(root, name) {
+    super();
     this.root = root;
-    this.body = el("div", { class: name, hidden: true });
+    this.node = this.body = el("div", { class: name, hidden: true });
     root.replaceChildren(this.empty, this.fault, this.body);
   }
 
@@ -26,9 +28,9 @@ export class TabShell {
       this.run = run;
       this.entered(run);
       this.refresh();
-    });
+    }, this.signal);
     this.seen = this.root.clientWidth > 0; // and is up to date by now
-    onTheme(() => this.run && this.redraw());
+    onTheme(() => this.run && this.draw(), this.signal);
     onWidth(this.root, () => {
       const seen = this.root.clientWidth > 0;
       if (seen && !this.seen) requestAnimationFrame(() => this.refresh());
@@ -56,12 +58,10 @@ export class TabShell {
     this.fault.hidden = false;
   }
 
-  // Hooks of a tab: a new run, even if hidden; show a run, possibly again; hide; light or dark
-  // changed.
+  // Hooks of a tab: a new run, even if hidden; show a run, possibly again; hide.
   entered(/** @type {Run | null} */ _run) {}
   show(/** @type {Run} */ _run) {}
   leave() {}
-  redraw() {}
 }
 
 /** Show a description whenever the page has a new one: `read` gives it, `watch` tells when it changes.

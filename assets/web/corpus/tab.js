@@ -5,6 +5,7 @@ import { button, caption, control, controls, el, onTheme, onWidth, options } fro
 import { keep, kept } from "../core/dataset.js";
 import { itemOf, itemsOf, shippedTable, spreadOf, tableName } from "../views/head_tables.js";
 import { sentenceOf } from "../core/latest.js";
+import { known, View } from "../core/view.js";
 import { headName } from "../views/cells.js";
 import { saveRow } from "../views/save_row.js";
 import { Comparison } from "./comparison.js";
@@ -36,7 +37,7 @@ async function open(/** @type {HTMLElement} */ root) {
   root.replaceChildren(el("p", { class: "viz-empty", role: "status" }, "Loading the example …"));
   try {
     const table = await shippedTable();
-    window.vizCorpus = new CorpusTab(root, table, keptTable()); // so that a script or a test can ask what is shown
+    known("vizCorpus", new CorpusTab(root, table, keptTable()));
   } catch (fault) {
     const again = button("Try again", () => open(root));
     root.replaceChildren(el("div", { class: "viz-alert", role: "alert" }, sentenceOf(fault), " ", again));
@@ -46,7 +47,7 @@ async function open(/** @type {HTMLElement} */ root) {
 /** @returns {HeadTable | null} */
 const keptTable = () => JSON.parse(kept(TABLE) || "null");
 
-class CorpusTab {
+class CorpusTab extends View {
   /** @type {HeadPlace} */
   chosen = { layer: 0, head: 0 };
   finding = el("p", { class: "viz-corpus-finding", role: "status", tabindex: -1 });
@@ -64,6 +65,7 @@ class CorpusTab {
   plane = new HeadPlane((place) => this.choose(place), {
     ...{ title: "Heads placed by what they do", tab: "corpus", usual: { x: "special", y: "previous" } },
   });
+  views = [this.plane];
   source = new SourcePanel((table) => {
     keep(TABLE, JSON.stringify(table));
     this.enter(table);
@@ -78,6 +80,7 @@ class CorpusTab {
   /** `made` is the table that was there before a reload.
    * @param {HTMLElement} root @param {HeadTable} table @param {HeadTable | null} made */
   constructor(root, table, made) {
+    super();
     this.table = table;
     const saves = ["csv", "parquet", "json"].map(
       (kind) =>
@@ -95,7 +98,7 @@ class CorpusTab {
       saveRow("Save the table", saves),
     );
     const beside = [this.relations, this.examples, this.plane, this.comparison];
-    this.body = el(
+    this.node = el(
       "div",
       { class: "viz-corpus" },
       el("div", { class: "viz-corpus-top" }, this.finding, this.over, this.failed),
@@ -106,12 +109,9 @@ class CorpusTab {
         el("div", { class: "viz-corpus-column" }, ...beside.map(({ node }) => node)),
       ),
     );
-    root.replaceChildren(this.body);
-    onTheme(() => {
-      this.#draw();
-      this.plane.draw();
-    });
-    for (const name of [STATISTIC, HEAD]) current.selection.restored(name, () => this.#restore());
+    root.replaceChildren(this.node);
+    onTheme(() => this.draw(), this.signal);
+    for (const name of [STATISTIC, HEAD]) current.selection.restored(name, () => this.#restore(), this.signal);
     if (made) this.comparison.keep(table);
     this.enter(made ?? table, headOf(made ?? table, current.selection.noted(HEAD)));
   }
@@ -140,7 +140,7 @@ class CorpusTab {
     this.#tell(place);
     this.examples.show(this.table, place);
     this.plane.show(this.table, place);
-    this.body.dataset.painted = `${this.statistic.value}:${headName(place)}:${this.table.about.source}`;
+    this.painted(`${this.statistic.value}:${headName(place)}:${this.table.about.source}`);
   }
 
   #restore() {
@@ -163,12 +163,17 @@ class CorpusTab {
     const { title, meaning, over, edge } = table.words[name];
     this.finding.textContent = other ? changeSaid(found, title) : table.says[name];
     this.meaning.textContent = `${title}: ${meaning}. ${over} ${edge}`.trim();
-    this.#draw();
+    this.#fill();
     const [leads] = other ? found.map(({ at }) => at) : ranked(table.arrays[name], 1);
     this.choose(place ?? leads ?? { layer: 0, head: 0 });
   }
 
-  #draw() {
+  draw() {
+    super.draw();
+    this.#fill();
+  }
+
+  #fill() {
     const { table } = this;
     const name = this.statistic.value;
     const other = this.comparison.of(table, name);

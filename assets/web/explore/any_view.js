@@ -2,6 +2,7 @@
 
 import { caption, control, controls, el } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
+import { View } from "../core/view.js";
 import { Figure } from "../views/plotly_figure.js";
 import { ViewControls } from "../views/view_controls.js";
 
@@ -10,23 +11,24 @@ import { ViewControls } from "../views/view_controls.js";
 /** @type {Record<string, string>} */
 const SWITCHES = { hide_special: "hide", renormalize: "renorm", words: "words" }; // of a view by those of the page
 
-export class AnyView {
+export class AnyView extends View {
   #latest = new Latest((sentence) => this.figure.fail(sentence));
   /** @type {Run | null} */
   #of = null; // of which the views are offered
   /** @type {Run | null} */
   run = null;
   /** @type {Views} */
-  views = {};
+  offered = {};
   view = el("select", {
     onchange: () => {
       this.#fill();
-      this.draw();
+      this.load();
     },
   });
-  controls = new ViewControls(() => this.draw());
+  controls = new ViewControls(() => this.load());
   figure = new Figure("A view of the run");
   about = caption();
+  views = [this.figure];
   node = el(
     "details",
     { class: "viz-any", ontoggle: () => this.open() },
@@ -37,6 +39,7 @@ export class AnyView {
   );
 
   constructor(/** @type {Selection} */ selection) {
+    super();
     this.selection = selection;
   }
 
@@ -49,17 +52,17 @@ export class AnyView {
   open() {
     const { run } = this;
     if (!run || !this.node.open) return null;
-    if (this.#of === run) return this.draw();
+    if (this.#of === run) return this.load();
     return this.#latest.run(async (fresh) => {
       this.#offer(await fresh(run.views()));
       this.#of = run;
-      this.draw();
+      this.load();
     });
   }
 
   #offer(/** @type {Views} */ views) {
     const before = this.view.value;
-    this.views = views;
+    this.offered = views;
     const all = Object.values(views);
     this.view.replaceChildren(
       ...all.map(({ name, title, missing }) =>
@@ -72,14 +75,14 @@ export class AnyView {
   }
 
   // Views out of sight compute nothing.
-  draw() {
+  load() {
     if (!this.run || !this.node.open || !this.node.clientWidth) return;
     this.figure.show(this.run, `${this.view.value}?${new URLSearchParams(this.controls.values())}`);
   }
 
   #fill() {
     if (!this.run) return;
-    const { controls, look, source } = this.views[this.view.value];
+    const { controls, look, source } = this.offered[this.view.value];
     this.about.textContent = [look, source && `Source: ${source}.`].filter(Boolean).join(" ");
     this.controls.show(this.run, controls, (control) => startOf(control, this.selection));
   }

@@ -5,6 +5,7 @@ import { caption, context2d, el, fit, onWidth } from "../core/dom.js";
 import { Latest, sentenceOf } from "../core/latest.js";
 import { AS_IT_RAN } from "../core/run.js";
 import { headsOf, mapName } from "../core/selection_address.js";
+import { View } from "../core/view.js";
 import { headName } from "../views/cells.js";
 import { fullHeight, fullScreen } from "../views/full_screen.js";
 import { HeadCells } from "../views/head_cells.js";
@@ -22,7 +23,7 @@ const ABOVE = 18; // and of the heads'
 const LABEL = 12; // room for "3.5" under a map, where the order is not by layer and head
 const [LEAST, MOST] = [8, 62]; // pixels a side
 
-export class Atlas {
+export class Atlas extends View {
   #latest = new Latest();
   /** @type {Run | null} */ run = null;
   /** @type {Numbers[]} */ #maps = []; // of each layer that came
@@ -39,6 +40,7 @@ export class Atlas {
    * @param {Selection} selection @param {HeadStatistics} measures @param {HeadOrder} order
    * @param {(place: HeadPlace | null) => unknown} expect */
   constructor(selection, measures, order, expect) {
+    super();
     this.selection = selection;
     this.measures = measures;
     this.order = order;
@@ -55,8 +57,8 @@ export class Atlas {
       if (changed.has("scale")) this.draw();
       else if (changed.has("layer") || changed.has("head")) this.#mark();
       if (KEPT.some((name) => changed.has(name))) this.#redo();
-    });
-    order.on(() => this.run && this.#arrange());
+    }, this.signal);
+    order.on(() => this.run && this.#arrange(), this.signal);
     onWidth(this.node, () => this.layout());
   }
 
@@ -87,7 +89,7 @@ export class Atlas {
   // Redraw the same heads with other switches: their maps, and statistics that change.
   #redo() {
     if (!this.run) return;
-    delete this.node.dataset.painted;
+    this.stale();
     this.show(this.run).catch((fault) => {
       this.kept.textContent = sentenceOf(fault);
     });

@@ -7,6 +7,7 @@ import { button, el, painted } from "../core/dom.js";
 import { sentenceOf } from "../core/latest.js";
 import { headsOf } from "../core/selection_address.js";
 import { quoted } from "../core/token_names.js";
+import { View } from "../core/view.js";
 import { popover } from "../views/popover.js";
 import { shownName } from "./pair_links.js";
 
@@ -20,7 +21,7 @@ const MASKED_WORD = "It is already masked.";
 const OTHERS = "Mask, delete or replace the word";
 const DONE = "Done; click to undo";
 
-export class CutHere {
+export class CutHere extends View {
   /** @type {Run | null} */ #run = null;
   #missing = ""; // why nothing can be changed
   #due = false;
@@ -48,8 +49,9 @@ export class CutHere {
   };
 
   constructor(/** @type {Selection} */ selection) {
+    super();
     this.selection = selection;
-    selection.on(() => this.#soon());
+    selection.on(() => this.#soon(), this.signal);
   }
 
   // A new run; whether it can be run again is asked by ask(), once the maps are there.
@@ -65,7 +67,7 @@ export class CutHere {
     this.#missing = /** @type {WhatIfOffered} */ (said).fixed;
     this.#draw();
     if (this.#missing) this.#tell(this.#missing);
-    this.node.dataset.painted = run.key;
+    this.painted(run.key);
   }
 
   // Update after the click is painted, once per burst of choices.

@@ -7,21 +7,23 @@ import { inLink } from "../core/link_notes.js";
 import { headsOf } from "../core/selection_address.js";
 import { streamed } from "../core/streamed.js";
 import { toldApart } from "../core/token_names.js";
+import { View } from "../core/view.js";
 import { changed } from "./answers.js";
 import { shareSaid } from "../views/routes_layout.js";
 
 /** @import { Selection } from "./types.d.ts" */
 
-export class SeveralHeads {
+export class SeveralHeads extends View {
   #latest = new Latest((sentence) => this.#say(sentence));
   node = status();
 
   #show = () => {};
 
   constructor(/** @type {Selection} */ selection) {
+    super();
     this.selection = selection;
     this.node.hidden = true;
-    selection.on((changed) => (changed.has("head") || changed.has("layer")) && this.#show());
+    selection.on((changed) => (changed.has("head") || changed.has("layer")) && this.#show(), this.signal);
   }
 
   /** The effect of the chosen heads together; nothing where one head is chosen, or no effect is shown. `asked`: the
@@ -42,12 +44,12 @@ export class SeveralHeads {
       const sum = heads.reduce((all, one) => all + (effect.heads[layer][one] ?? 0), 0);
       const [all, apart] = [together, sum].map((change) => shareSaid(change, effect) || (effect.large ? "0%" : "0.00"));
       this.#say(`${said} removed together change the result by ${all}; alone, their effects add up to ${apart}.`);
-      this.node.dataset.painted = String(names);
+      this.painted(String(names));
     });
   }
 
   #say(/** @type {string} */ sentence) {
-    delete this.node.dataset.painted;
+    this.stale();
     this.node.textContent = sentence;
   }
 }
@@ -65,8 +67,9 @@ export class StandIn {
   node = control("In place of a head:", this.select);
   #twin = "";
 
-  constructor(/** @type {() => unknown} */ changed) {
-    inLink("effect.how", this.select).addEventListener("change", changed);
+  /** @param {() => unknown} changed @param {AbortSignal} signal */
+  constructor(changed, signal) {
+    inLink("effect.how", this.select, signal).addEventListener("change", changed);
   }
 
   /** Offer what a run has; `twin`: a text with as many tokens. @type {(run: Run, twin: string) => void} */

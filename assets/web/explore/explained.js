@@ -4,12 +4,12 @@ import { steadily } from "../core/changed_banner.js";
 import { strongestAt } from "../core/colors.js";
 import { codesOf } from "../core/changed_run.js";
 import { button, el } from "../core/dom.js";
-import { Emitter } from "../core/emitter.js";
 import { Latest } from "../core/latest.js";
 import { inLink } from "../core/link_notes.js";
 import { DEFAULTS } from "../core/selection_address.js";
 import { streamed } from "../core/streamed.js";
 import { quoted, toldApart } from "../core/token_names.js";
+import { View } from "../core/view.js";
 import { Work } from "../views/work.js";
 import { MeasuredHeads } from "./measured_heads.js";
 import { MEASURES, MeasureSwitch, missing, offered } from "./measures.js";
@@ -29,8 +29,8 @@ const ALL_TOKENS = "The picture and the heads count every token by itself, hidde
 const HOW = "How it got there";
 const PAUSE = 140; // ms without another choice before the server is asked
 
-/** Emits when there is another answer, or none. @extends {Emitter<[]>} */
-export class Explained extends Emitter {
+/** Emits when there is another answer, or none. @extends {View<[]>} */
+export class Explained extends View {
   #latest = new Latest((sentence) => this.#fail(sentence));
   #leading = new Latest((sentence) => this.#fail(sentence)); // beside an answer that may be on its way
   #work = new Work();
@@ -45,7 +45,7 @@ export class Explained extends Emitter {
   /** @type {Found | null} */ effect = null; // and what changes without each head, once it is measured
   /** @type {Map<string, Found>} */ #measured = new Map(); // slow answers of this run, by measure and question
   yardstick = new Yardstick(() => this.tell());
-  standIn = new StandIn(() => this.ask(0));
+  standIn = new StandIn(() => this.ask(0), this.signal);
   said = el("h2", { class: "viz-lead viz-answer", "aria-live": "polite" });
   how = el("p", { class: "viz-measure-said viz-caption" });
   told = el("p", { class: "viz-caption viz-explained-told", role: "status" });
@@ -57,8 +57,8 @@ export class Explained extends Emitter {
     this.question = new Question(() => this.ask(), reference);
     this.selection = selection;
     if (!(selection.measure in MEASURES)) selection.measure = DEFAULTS.measure; // of a link
-    this.maps = new ShareMaps(selection, () => this.question.against.captioned);
-    this.switch = new MeasureSwitch(selection);
+    this.maps = new ShareMaps(selection, () => this.question.against.captioned, this.signal);
+    this.switch = new MeasureSwitch(selection, this.signal);
     const say = (/** @type {string} */ sentence) => {
       this.told.textContent = sentence;
     };
@@ -66,7 +66,7 @@ export class Explained extends Emitter {
     const link = (/** @type {Found["edges"][0]} */ { layer, head, query, key }) =>
       selection.set({ layer, head, query, key });
     this.routes = new RoutesView({ token, link, say });
-    inLink("flow.least", this.routes.slide);
+    inLink("flow.least", this.routes.slide, this.signal);
     this.pictures = new PictureRoutes(token);
     this.heads = new MeasuredHeads(selection, pair, say, aim);
     this.saves = routesSaves(() => {
@@ -78,18 +78,19 @@ export class Explained extends Emitter {
       return { drawing, title: this.#headline, run: this.run, against, measure, path };
     });
     this.several = new SeveralHeads(selection);
-    this.heads.section.append(this.several.node);
+    this.heads.node.append(this.several.node);
+    this.views = [this.routes, this.pictures, this.heads, this.several];
     const drawn = [this.#work.node, this.routes.node, this.pictures.node, this.told];
     const head = el("div", { class: "viz-how-head" }, el("h3", {}, HOW), this.routes.least, this.saves);
-    this.picture = el("section", { class: "viz-how", "aria-label": HOW }, head, ...drawn);
+    this.node = el("section", { class: "viz-how", "aria-label": HOW }, head, ...drawn);
     const choices = [this.switch.node, reference.change, this.standIn.node];
     this.measures = el("div", { class: "viz-measured" }, ...choices, this.how);
-    reference.measures.on(() => this.run && this.question.against.follow() && this.ask());
+    reference.measures.on(() => this.run && this.question.against.follow() && this.ask(), this.signal);
     selection.on((changed) => {
       if (changed.has("question")) this.question.again();
       if ((changed.has("measure") || changed.has("question")) && this.run) this.ask(0);
       else if (changed.has("query") && this.run && this.#query !== selection.query) this.ask();
-    });
+    }, this.signal);
   }
 
   // Another run: what is here is of the one before.
@@ -104,7 +105,7 @@ export class Explained extends Emitter {
     for (const begun of [this.#latest, this.#leading, this.#work]) begun.stop();
     this.switch.mark();
     this.said.classList.add("viz-stale");
-    for (const node of [this.picture, this.heads.section]) node.classList.add("viz-behind");
+    for (const node of [this.node, this.heads.node]) node.classList.add("viz-behind");
   }
 
   show(/** @type {Run} */ run) {
@@ -162,7 +163,7 @@ export class Explained extends Emitter {
     this.tell();
     this.#draw(run, shown, "token" in options ? Number(options.token) : -1);
     this.several.show(run, measure === "effect" ? shown : null, of);
-    this.picture.dataset.painted = `${run.key}:${measure}:${of}`;
+    this.painted(`${run.key}:${measure}:${of}`);
   }
 
   /** The answer in a measure. @type {(run: Run, name: string, asked: string, found: Found | null) => Promise<Found | null>} */
@@ -187,17 +188,11 @@ export class Explained extends Emitter {
     return this.found ? this.#told : "";
   }
 
-  draw() {
-    this.routes.draw();
-    this.pictures.draw();
-    this.heads.draw();
-  }
-
   #answer(/** @type {Found | null} */ found) {
     [this.found, this.effect] = [found, null];
     this.switch.mark();
     this.said.classList.remove("viz-stale");
-    this.picture.hidden = this.heads.section.hidden = false;
+    this.node.hidden = this.heads.node.hidden = false;
     if (found && this.selection.measure === "contribution") {
       const name = (/** @type {number} */ at) => toldApart(found.names, at);
       const { why = "", query } = this.run?.opening ?? {};
@@ -308,15 +303,15 @@ export class Explained extends Emitter {
     this.#behind(false);
     this.maps.ask(this.run, ""); // the map is of weights then
     this.switch.mark(DEFAULTS.measure);
-    this.picture.hidden = this.heads.section.hidden = true;
+    this.node.hidden = this.heads.node.hidden = true;
     this.how.replaceChildren();
     this.said.replaceChildren(el("span", { class: "viz-caption" }, sentence));
-    this.picture.dataset.painted = `${this.run?.key}:`;
+    this.painted(`${this.run?.key}:`);
     this.tell();
   }
 
   #behind(/** @type {boolean} */ behind) {
-    for (const node of [this.said, this.picture, this.heads.section]) node.classList.toggle("viz-behind", behind);
+    for (const node of [this.said, this.node, this.heads.node]) node.classList.toggle("viz-behind", behind);
   }
 }
 

@@ -8,6 +8,7 @@ import { isChanged } from "../core/run.js";
 import { oneStop } from "../views/one_stop.js";
 import { signedText } from "./legend.js";
 import { quoted, toldApart } from "../core/token_names.js";
+import { View } from "../core/view.js";
 import { partSaid, placeSaid } from "./answers.js";
 
 /** @import { HeadLink, PairLinksView, Selection } from "./types.d.ts" */
@@ -15,7 +16,7 @@ import { partSaid, placeSaid } from "./answers.js";
 
 const SWITCHES = ["hide", "renorm", "words"]; // which findings do not follow
 
-export class FindingsView {
+export class FindingsView extends View {
   #latest = new Latest((sentence) => this.chips.replaceChildren(el("span", { class: "viz-caption" }, sentence)));
   /** @type {Run | null} */ #run = null;
   /** @type {Findings | null} */ #found = null;
@@ -31,6 +32,7 @@ export class FindingsView {
 
   /** @param {Selection} selection @param {PairLinksView} pair @param {Reference} reference */
   constructor(selection, pair, reference) {
+    super();
     this.selection = selection;
     this.pair = pair;
     this.reference = reference;
@@ -42,15 +44,16 @@ export class FindingsView {
     );
     this.node = el("section", { class: "viz-findings", "aria-label": "What stands out" }, oneStop(row));
     onWidth(this.chips, () => this.#fit());
-    pair.on(() => this.#say());
+    pair.on(() => this.#say(), this.signal);
     selection.on((changed) => {
       if (SWITCHES.some((name) => changed.has(name))) this.#qualify();
       this.#say();
-    });
+    }, this.signal);
   }
 
   // Another run is on its way to the page: what is here is of the one before, and keeps only its room.
   clear() {
+    super.clear();
     this.#latest.stop();
     [this.#run, this.#found, this.#answer, this.#effect, this.#rank] = [null, null, null, null, ""];
     for (const part of [this.said, this.actions, this.chips]) part.classList.add("viz-stale");
@@ -68,7 +71,7 @@ export class FindingsView {
       this.#list(this.#found);
       this.#open(run, this.#found);
       this.#say();
-      this.node.dataset.painted = run.key;
+      this.painted(run.key);
     });
   }
 

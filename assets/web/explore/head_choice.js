@@ -78,13 +78,14 @@ export function stepped(key, { layer, head }, { nLayers, nHeads }) {
 }
 
 /** @param {HTMLElement} root of the tab; out of sight it takes no keys @param {Selection} selection
- * @param {() => Run | null} run */
-export function followKeys(root, selection, run) {
-  document.addEventListener("keydown", ({ key, target, ctrlKey, metaKey, altKey, defaultPrevented }) => {
+ * @param {() => Run | null} run @param {AbortSignal} signal */
+export function followKeys(root, selection, run, signal) {
+  const walk = (/** @type {KeyboardEvent} */ { key, target, ctrlKey, metaKey, altKey, defaultPrevented }) => {
     const shown = run();
     const typed = target instanceof Element && target.closest(FIELDS);
     if (!shown || typed || ctrlKey || metaKey || altKey || defaultPrevented || !root.clientWidth) return;
     const to = key.length === 1 ? stepped(key, selection, shown) : null;
     if (to) selection.set(to);
-  });
+  };
+  document.addEventListener("keydown", walk, { signal });
 }

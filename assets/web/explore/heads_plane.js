@@ -3,25 +3,28 @@
 import { HeadPlane } from "../views/head_plane.js";
 import { table } from "./measured_heads.js";
 import { unitSaid } from "./answers.js";
+import { View } from "../core/view.js";
 
 /** @import { Explained as Explaining } from "./explained.js" */
 /** @import { HeadStatistics, PairLinksView, Selection } from "./types.d.ts" */
 
 const TITLE = "Heads by two of their numbers";
 
-export class HeadsPlane {
+export class HeadsPlane extends View {
   /** @type {Run | null} */ #run = null;
 
   /** @param {Selection} selection @param {PairLinksView} pair @param {HeadStatistics} statistics @param {Explaining} explained */
   constructor(selection, pair, statistics, explained) {
+    super();
     this.selection = selection;
     this.pair = pair;
     this.statistics = statistics;
     this.explained = explained;
     const usual = { x: "weight", y: "share" };
     this.plane = new HeadPlane((place) => selection.set(place), { title: TITLE, tab: "heads", usual });
+    this.views = [this.plane];
     this.node = this.plane.node;
-    for (const source of [pair, statistics, explained, selection]) source.on(() => this.draw());
+    for (const source of [pair, statistics, explained, selection]) source.on(() => this.draw(), this.signal);
   }
 
   show(/** @type {Run} */ run) {
@@ -33,7 +36,7 @@ export class HeadsPlane {
     const run = this.#run;
     const { layer, head } = this.selection;
     const due = run && !run.unsplit && !this.explained.found; // else an axis falls back to what is there, and stays
-    if (!run || due || !this.node.clientWidth) return;
+    if (!run || due || !this.node.clientWidth) return super.draw();
     const known = this.#numbers(run).filter(([, , values]) => values.length === run.nLayers);
     this.plane.show(
       {

@@ -7,6 +7,7 @@ import { button, controls, el, number, onWidth, painted } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { inLink } from "../core/link_notes.js";
 import { partners } from "../core/token_alignment.js";
+import { View } from "../core/view.js";
 import { fullScreen } from "../views/full_screen.js";
 import { Player } from "../views/layer_player.js";
 import { Picture } from "../views/picture_overlay.js";
@@ -40,7 +41,7 @@ export function kept({ hide, renorm }) {
   return hide || renorm ? `${hidden} The row is not renormalized.` : "";
 }
 
-export class InputView {
+export class InputView extends View {
   #latest = new Latest((sentence) => this.#failed(sentence));
   #previewing = new Latest((sentence) => this.told.replaceChildren(sentence));
   /** @type {Run | null} */ run = null;
@@ -68,6 +69,7 @@ export class InputView {
 
   /** @param {Selection} selection @param {(sentence: string) => void} say @param {Reference} reference */
   constructor(selection, say, reference) {
+    super();
     this.selection = selection;
     this.say = say;
     this.reference = reference;
@@ -76,12 +78,13 @@ export class InputView {
     this.words = new Words({ label: "The tokens. Arrow keys move, Enter chooses.", preview, choose });
     this.arcs = new WordArcs(this.words, this.body);
     this.picture = new Picture({ preview, choose });
-    inLink("picture.opacity", this.picture.opacity.input);
-    inLink("picture.keep", this.picture.keep.input);
+    inLink("picture.opacity", this.picture.opacity.input, this.signal);
+    inLink("picture.keep", this.picture.keep.input, this.signal);
     if (selection.noted("attention.who")) this.#direction = "who";
     this.heads = new PictureHeads(selection, say);
+    this.views = [this.heads];
     const other = el("details", { class: "viz-source-more viz-folded" }, el("summary", {}, "Shading and playback"));
-    this.player = new Player(selection, () => this.#loading);
+    this.player = new Player(selection, () => this.#loading, this.signal);
     this.node = el(
       "section",
       { class: "viz-source", "aria-label": "The words or the picture in place" },
@@ -100,13 +103,17 @@ export class InputView {
       this.picture.more,
     );
     this.#press();
-    selection.on(() => this.run && this.load());
-    reference.measures.on(() => this.run && (this.#wanted ?? this.#shown)?.against !== this.#against && this.load());
+    selection.on(() => this.run && this.load(), this.signal);
+    reference.measures.on(
+      () => this.run && (this.#wanted ?? this.#shown)?.against !== this.#against && this.load(),
+      this.signal,
+    );
     onWidth(this.node, () => (this.run?.grid ? this.row && this.draw() : this.#settle()));
   }
 
   // Another run is on its way to the page, in which places may be chosen that the one before has not.
   clear() {
+    super.clear();
     this.#latest.stop();
     this.run = null;
     this.node.classList.add("viz-behind");
@@ -175,7 +182,7 @@ export class InputView {
     this.node.classList.remove("viz-behind");
     [this.#shown, this.#wanted] = [wanted, null];
     this.draw();
-    if (wanted.values) this.node.dataset.painted = wanted.asked;
+    if (wanted.values) this.painted(wanted.asked);
   }
 
   // Everything again, from what is known already: all that is said is of the numbers that are here,

@@ -10,6 +10,7 @@ import { AllLines, arrange, drawLines, drawNames, headColor, ROW } from "./lines
 import { byToken, countSentence, leastOf, linked, PAIRS, strongest, tokenSentence } from "./strongest_lines.js";
 import { mapPart, WHOLE } from "./tiles.js";
 import { numbered } from "../core/token_names.js";
+import { View } from "../core/view.js";
 
 /** @import { LineSet, Selection, Shown, Token } from "./types.d.ts" */
 /** @typedef {{ head: Head, rows: number[], values: Float32Array }} HeadMap weights from `rows`, places among the
@@ -27,7 +28,7 @@ const ABOUT =
   "looks, not why the model answers as it does.";
 const RELOADING = ["layer", "head", "hide", "renorm", "words"];
 
-export class LinesView {
+export class LinesView extends View {
   #latest;
   #scrolling = new Latest();
   #resting = new Latest();
@@ -69,6 +70,7 @@ export class LinesView {
   scroll = el("div", { class: "viz-lines-scroll", onscroll: () => this.#scrolled() }, this.canvas, this.spacer);
 
   constructor(/** @type {Selection} */ selection, /** @type {(sentence: string) => void} */ say) {
+    super();
     this.selection = selection;
     this.say = say;
     this.#latest = new Latest(say);
@@ -85,7 +87,7 @@ export class LinesView {
       this.draw();
     });
     this.node.children[0].after(open);
-    selection.on((changed) => this.#changed(changed));
+    selection.on((changed) => this.#changed(changed), this.signal);
     onWidth(this.node, () => this.draw());
   }
 
@@ -195,7 +197,7 @@ export class LinesView {
     drawNames(this.context, this.plan, { query, key, colors }, this.#only && linked(this.#sets, this.#only));
     const said = this.#sentence({ side: "query", at: query });
     this.canvas.setAttribute("aria-label", `Lines between tokens. ${said} Arrow keys move the query.`);
-    this.node.dataset.painted = `${this.#loaded}:${this.#version}`;
+    this.painted(`${this.#loaded}:${this.#version}`);
   }
 
   #layout(/** @type {Run} */ run) {

@@ -52,7 +52,7 @@ export class AttentionMap extends MapSheet {
     );
     this.node.append(this.title, tools, this.stage, this.told, this.legend.node);
     new Gestures(this);
-    selection.on((changed) => this.#changed(changed));
+    selection.on((changed) => this.#changed(changed), this.signal);
     onWidth(this.node, () => this.run && this.layout());
   }
 
@@ -74,11 +74,12 @@ export class AttentionMap extends MapSheet {
         this.draw(); // the scale's end is known, and the unit
         this.tellSelected();
       }
-    });
+    }, this.signal);
   }
 
   // Another run is on its way to the page, in which places may be chosen that the one before has not.
   clear() {
+    super.clear();
     this.#latest.stop();
     this.run = null;
   }
@@ -162,7 +163,7 @@ export class AttentionMap extends MapSheet {
   hover(/** @type {Cell | null} */ place) {
     this.hovered = place && whole(place);
     this.#drawOver();
-    if (this.hovered) this.tell(...this.hovered);
+    if (this.hovered) this.tellCell(...this.hovered);
     else this.tellSelected();
   }
 
@@ -181,14 +182,14 @@ export class AttentionMap extends MapSheet {
     this.#reload(PAUSE);
   }
 
-  tell(/** @type {number} */ row, /** @type {number} */ col) {
+  tellCell(/** @type {number} */ row, /** @type {number} */ col) {
     this.say(cellSaid(this, row, col));
   }
 
   tellSelected() {
     const [row, col] = this.chosen;
     if (!this.run || !this.tiles.length) return;
-    if (row >= 0 && col >= 0) return this.tell(row, col);
+    if (row >= 0 && col >= 0) return this.tellCell(row, col);
     const side = row < 0 ? "query" : "key";
     const token = this.selection[side];
     this.say(`The chosen ${side} ${this.run.named(token)} is hidden.`);

@@ -42,12 +42,12 @@ export class MapChanges extends Emitter {
   alone = "token in one run only";
   legend = SAID;
 
-  /** @param {Selection} selection @param {HeadStatistics} measures */
-  constructor(selection, measures) {
+  /** @param {Selection} selection @param {HeadStatistics} measures @param {AbortSignal} signal */
+  constructor(selection, measures, signal) {
     super();
     this.selection = selection;
     this.measures = measures;
-    selection.on(() => this.#turn());
+    selection.on(() => this.#turn(), signal);
     measures.on(() => this.#turn());
   }
 

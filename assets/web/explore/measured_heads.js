@@ -2,6 +2,7 @@
 
 import { el } from "../core/dom.js";
 import { quoted } from "../core/token_names.js";
+import { View } from "../core/view.js";
 import { HeadGrid } from "../views/head_grid.js";
 import { headName } from "../views/cells.js";
 import { MEASURES } from "./measures.js";
@@ -14,7 +15,7 @@ import { amountSaid } from "../views/routes_layout.js";
 const WRITTEN = 0.12; // of the largest: smaller shares are colored, not written
 const LABEL = "A number of each head. Arrow keys move, Enter chooses.";
 
-export class MeasuredHeads {
+export class MeasuredHeads extends View {
   /** @type {Run | null} */ #run = null;
   /** @type {Explained | null} */ #shown = null;
   #doing = "removing";
@@ -24,16 +25,17 @@ export class MeasuredHeads {
   /** @param {Selection} selection @param {PairLinksView} pair @param {(sentence: string) => unknown} say
    * @param {(place: HeadPlace | null) => unknown} aim */
   constructor(selection, pair, say, aim) {
+    super();
     this.selection = selection;
     this.pair = pair;
     this.grid = shareGrid((place) => selection.set(place), say, aim);
-    this.section = el("section", { class: "viz-shares", "aria-label": "All heads" }, this.title, this.grid.node);
+    this.node = el("section", { class: "viz-shares", "aria-label": "All heads" }, this.title, this.grid.node);
     selection.on((changed) => {
       if (changed.has("layer") || changed.has("head")) this.grid.mark(selection.layer, selection.head);
-    });
+    }, this.signal);
     pair.on(() => {
       if (selection.measure === "attention" && this.#weighed !== pair.links) this.draw();
-    });
+    }, this.signal);
   }
 
   /** `doing`: what is done to each head for its effect. @type {(run: Run, shown: Explained, doing: string) => void} */

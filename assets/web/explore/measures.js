@@ -68,7 +68,8 @@ export class MeasureSwitch {
     "aria-label": "What the picture, the heads and the map tell",
   });
 
-  constructor(/** @type {Selection} */ selection) {
+  /** @param {Selection} selection @param {AbortSignal} signal */
+  constructor(selection, signal) {
     const all = Object.entries(MEASURES).map(([name, { title, about }]) => {
       const press = () => selection.set({ measure: name });
       const made = button("", press, { class: "viz-measure", "data-measure": name });
@@ -79,7 +80,7 @@ export class MeasureSwitch {
     const mark = (shown = selection.measure) => {
       for (const each of all) each.setAttribute("aria-pressed", String(each.dataset.measure === shown));
     };
-    selection.on((changed) => changed.has("measure") && mark());
+    selection.on((changed) => changed.has("measure") && mark(), signal);
     /** Why a measure is not offered, by its name; "" where it is; `elsewhere` is said already.
      * @type {(why: (measure: string) => string, elsewhere: string) => void} */
     this.allow = (why, elsewhere) => {

@@ -3,6 +3,7 @@
 import { dataset, HEADED, WHERE_KEPT } from "../core/dataset.js";
 import { button, el } from "../core/dom.js";
 import { streamed } from "../core/streamed.js";
+import { View } from "../core/view.js";
 import { csvFile } from "../views/canvas_png.js";
 import { saveRow } from "../views/save_row.js";
 import { Work } from "../views/work.js";
@@ -30,7 +31,7 @@ export function linesOf({ mean, spread, measure, n }) {
   return [["layer", "head", "effect", "spread", "texts", "measure"], ...lines];
 }
 
-export class OverTexts {
+export class OverTexts extends View {
   /** @type {Run | null} */ #run = null;
   /** @type {TextEffects | null} */ #found = null;
   #offered = ""; // the text that stands there at first
@@ -40,13 +41,14 @@ export class OverTexts {
   sentence = el("p", { class: "viz-caption", role: "status" });
 
   constructor(/** @type {Selection} */ selection) {
+    super();
     this.grid = shareGrid(
       (place) => selection.set(place),
       (said) => {
         this.sentence.textContent = said;
       },
     );
-    dataset.on(() => this.#take());
+    dataset.on(() => this.#take(), this.signal);
     const label = el("label", { class: "viz-caption", for: this.typed.id }, `${ABOUT} ${WHERE_KEPT}`);
     const save = saveRow("Save the mean effects", [["CSV", "One row per head, with its spread", () => this.#table()]]);
     this.result = el("div", { hidden: true }, this.grid.node, this.sentence, save);
@@ -86,7 +88,7 @@ export class OverTexts {
     const run = this.#run;
     const texts = textsOf(this.typed.value);
     if (!run) return;
-    delete this.node.dataset.painted;
+    this.stale();
     const body = JSON.stringify({ texts: texts.map(([, text]) => text), lines: texts.map(([line]) => line) });
     const found = /** @type {TextEffects | null} */ (
       await this.#work.run(`Removing every head in ${texts.length} texts`, (tell, signal) =>
@@ -98,7 +100,7 @@ export class OverTexts {
     this.result.hidden = false;
     this.sentence.textContent = found.sentence;
     this.draw();
-    this.node.dataset.painted = String(found.n);
+    this.painted(String(found.n));
   }
 
   draw() {

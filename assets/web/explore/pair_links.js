@@ -1,10 +1,10 @@
 // Heads that link one token to another: every head's weight on that pair, and its selectivity.
 
 import { button, el, rounded } from "../core/dom.js";
-import { Emitter } from "../core/emitter.js";
 import { Latest } from "../core/latest.js";
 import { switched } from "../core/run.js";
 import { quoted } from "../core/token_names.js";
+import { View } from "../core/view.js";
 import { signedText } from "./legend.js";
 
 /** @import { HeadStatistics, Selection } from "./types.d.ts" */
@@ -19,8 +19,8 @@ const LISTED = 7;
 const SELECTIVE = 3; // from this ratio on a head singles the key out
 const BROAD = 2; // up to this one, other queries give the key nearly as much
 
-/** Emits when the link of the chosen head is known, or changes. @extends {Emitter<[]>} */
-export class PairLinksView extends Emitter {
+/** Emits when the link of the chosen head is known, or changes. @extends {View<[]>} */
+export class PairLinksView extends View {
   #latest = new Latest((sentence) => this.#fail(sentence));
   /** @type {Run | null} */ #run = null;
   /** @type {HeadLink[]} */ links = []; // by layer and head, of the pair that is told
@@ -47,16 +47,17 @@ export class PairLinksView extends Emitter {
     measures.on(() => {
       const { other, run } = this.measures;
       if (other !== this.#against && this.#run && this.#run === run) this.load(); // another reference, or none any more
-    });
+    }, this.signal);
     selection.on((changed) => {
       if (!this.#run) return;
       if (RELOADING.some((name) => changed.has(name))) this.load();
       else if (changed.has("layer") || changed.has("head")) this.#mark();
-    });
+    }, this.signal);
   }
 
   // Another run is on its way to the page, in which places may be chosen that the one before has not.
   clear() {
+    super.clear();
     this.#latest.stop();
     this.#run = null;
     this.node.classList.add("viz-behind");
@@ -144,7 +145,7 @@ export class PairLinksView extends Emitter {
     this.list.hidden = !ranked.length;
     this.#remark(changed ? "" : reading(ranked, shownName(run, this.selection, key)));
     this.#mark();
-    this.node.dataset.painted = this.#of;
+    this.painted(this.#of);
   }
 
   #line(/** @type {HeadLink} */ link, /** @type {number} */ most) {

@@ -4,6 +4,7 @@ import { largest } from "../core/colors.js";
 import { context2d, css, el, fit, onSight, onWidth } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { headsOf } from "../core/selection_address.js";
+import { View } from "../core/view.js";
 import { HeadCells } from "../views/head_cells.js";
 import { overlay } from "../views/patch_canvas.js";
 import { scaleOf } from "../views/shading.js";
@@ -17,7 +18,7 @@ const FRAME = 8; // padding and border of a button, both sides
 const LABEL = 20; // room for the numbers of layers
 const ASKED_FOR = ["shared", "log", "sqrt", "percentile"]; // scales that a single row can have; else up to its largest
 
-export class PictureHeads {
+export class PictureHeads extends View {
   /** @type {Run | null} */ #run = null;
   /** @type {CanvasImageSource | null} */ #image = null;
   /** @type {Map<number, Numbers>} */ #layers = new Map(); // the rows of each layer that came
@@ -34,6 +35,7 @@ export class PictureHeads {
   );
 
   constructor(/** @type {Selection} */ selection, /** @type {(sentence: string) => unknown} */ say) {
+    super();
     this.selection = selection;
     this.latest = new Latest(say);
     this.grid = new HeadCells(this.heads, {
@@ -52,7 +54,7 @@ export class PictureHeads {
     [this.#run, this.#image, this.#of] = [run, image, ""];
     this.#layers.clear();
     this.#drawn.clear();
-    delete this.node.dataset.painted;
+    this.stale();
     this.node.hidden = !run.grid;
     if (run.grid) this.grid.enter(run.nLayers, run.nHeads);
     this.#size();
@@ -81,7 +83,7 @@ export class PictureHeads {
         this.draw();
       }
       this.draw();
-      if (this.#layers.size === run.nLayers) this.node.dataset.painted = of;
+      if (this.#layers.size === run.nLayers) this.painted(of);
     });
   }
 

@@ -3,6 +3,7 @@
 import { button, caption, el, number, options, status } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { quoted } from "../core/token_names.js";
+import { View } from "../core/view.js";
 
 /** @import { Selection } from "./types.d.ts" */
 
@@ -15,7 +16,7 @@ import { quoted } from "../core/token_names.js";
 const MOST_TOKENS = 200;
 const WRITE_MASK = "Write [MASK] in the text where the model should guess (some tokenizers spell it <mask>).";
 
-export class Predictions {
+export class Predictions extends View {
   #latest = new Latest((sentence) => this.fault.replaceChildren(sentence));
   /** @type {Run | null} */ #run = null;
   answer = ""; // the likeliest label of the whole input, or at [MASK]; as shown among the facts
@@ -30,7 +31,13 @@ export class Predictions {
   );
 
   constructor(/** @type {Selection} */ selection) {
+    super();
     this.selection = selection;
+  }
+
+  clear() {
+    super.clear();
+    this.answer = "";
   }
 
   async show(/** @type {Run} */ run) {
@@ -54,7 +61,7 @@ export class Predictions {
       this.title.textContent = `${TITLES[task]}${said}`;
       this.fault.textContent = guesses.length ? "" : WRITE_MASK;
       this.body.replaceChildren(...(each ? this.#table(run, guesses) : guesses.map((guess) => this.#card(run, guess))));
-      this.node.dataset.painted = `${run.key}:${task}`;
+      this.painted(`${run.key}:${task}`);
     });
   }
 

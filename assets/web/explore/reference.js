@@ -6,6 +6,7 @@ import { button, el } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { Run } from "../core/run.js";
 import { json } from "../core/server.js";
+import { View } from "../core/view.js";
 import { comparable } from "./head_statistics.js";
 import { compare, earlierOf, notedReference, noteReference, offered } from "./reference_words.js";
 
@@ -19,7 +20,7 @@ const KEPT = "viz-runs"; // in the window's own memory, which a reload leaves
 /** @returns {Map<string, Earlier>} */
 const earlierRuns = () => new Map(JSON.parse(kept(KEPT) || "[]").map((/** @type {Earlier} */ one) => [one.key, one]));
 
-export class Reference {
+export class Reference extends View {
   #opening = new Latest((sentence) => {
     this.#fault = sentence;
   });
@@ -37,17 +38,18 @@ export class Reference {
     class: "viz-small viz-pressed",
     title: "Draw the maps as now − before",
   });
-  said = el("p", { class: "viz-caption viz-reference-said", role: "status", hidden: true });
+  node = el("p", { class: "viz-caption viz-reference-said", role: "status", hidden: true });
 
   /** @param {Selection} selection @param {HeadStatistics} measures @param {PairLinksView} pair */
   constructor(selection, measures, pair) {
+    super();
     this.selection = selection;
     this.measures = measures;
     this.pair = pair;
     this.#linked = notedReference(selection);
-    measures.on(() => this.#sync());
-    pair.on(() => this.#sync());
-    selection.on((changed) => (changed.has("measure") || changed.has("change")) && this.#sync());
+    measures.on(() => this.#sync(), this.signal);
+    pair.on(() => this.#sync(), this.signal);
+    selection.on((changed) => (changed.has("measure") || changed.has("change")) && this.#sync(), this.signal);
     this.#sync();
   }
 
@@ -174,8 +176,8 @@ export class Reference {
     this.change.ariaPressed = String(selection.change);
     const said = shown && run && shown.changed?.plain !== run.key && this.#said(shown, run); // a banner tells changes
     const told = this.#waiting || [this.#fault, said].filter(Boolean).join(" ");
-    if (told !== this.said.textContent) this.said.textContent = told;
-    this.said.hidden = !told;
+    if (told !== this.node.textContent) this.node.textContent = told;
+    this.node.hidden = !told;
   }
 
   // What differs.

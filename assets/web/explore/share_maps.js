@@ -46,15 +46,16 @@ export class ShareMaps extends Emitter {
   /** @type {Run | null} */ run = null;
   most = 0;
 
-  /** @param {Selection} selection @param {() => string} against what is asked against, in words */
-  constructor(selection, against) {
+  /** `against` is what is asked against, in words.
+   * @param {Selection} selection @param {() => string} against @param {AbortSignal} signal */
+  constructor(selection, against, signal) {
     super();
     this.selection = selection;
     this.against = against;
     selection.on((changed) => {
       const other = this.#kind === "effect" && ["query", "head", "words"].some((name) => changed.has(name));
       if (changed.has("measure") || other) this.tell();
-    });
+    }, signal);
   }
 
   /** The question that is asked of a run, as an address has it; "" of none. @type {(run: Run | null, question: string) => void} */

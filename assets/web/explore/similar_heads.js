@@ -2,6 +2,7 @@
 
 import { button, caption, count, el, onSight } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
+import { View } from "../core/view.js";
 
 /** @import { Selection } from "./types.d.ts" */
 /** @typedef {{ layer: number, head: number, distance: number }} Near */
@@ -10,7 +11,7 @@ const PAUSE = 400; // milliseconds that a head stays chosen and this in sight, b
 const LISTED = 5;
 const ONE_HEAD = "Choose one head to see which others look where it looks.";
 
-export class SimilarHeadsView {
+export class SimilarHeadsView extends View {
   #latest = new Latest((sentence) => this.#say("", sentence));
   /** @type {Run | null} */ #run = null;
   #seen = false;
@@ -21,9 +22,10 @@ export class SimilarHeadsView {
   node = el("section", { class: "viz-similar", "aria-label": "Heads like the chosen one" });
 
   constructor(/** @type {Selection} */ selection) {
+    super();
     this.selection = selection;
     this.node.append(this.title, this.list, this.says);
-    selection.on((changed) => (changed.has("layer") || changed.has("head")) && this.load());
+    selection.on((changed) => (changed.has("layer") || changed.has("head")) && this.load(), this.signal);
     onSight(this.node, (seen) => {
       this.#seen = seen;
       if (seen && this.#due) this.load();
@@ -33,6 +35,7 @@ export class SimilarHeadsView {
 
   // Another run is on its way.
   clear() {
+    super.clear();
     this.#run = null;
     this.#latest.stop();
     this.#say("Heads like this one", "");
@@ -67,7 +70,7 @@ export class SimilarHeadsView {
             : "all queries";
         const says = `Jensen–Shannon distance between their rows as they ran, mean over ${of}: 0 = the same, 1 = no key in common.`;
         this.#say(`Heads like ${layer}.${head}`, says, near);
-        this.node.dataset.painted = `${run.key}:${name}`;
+        this.painted(`${run.key}:${name}`);
       },
       { pause: PAUSE },
     );

@@ -6,6 +6,7 @@ import { earlyPlace, settle } from "./early_place.js";
 import { Latest } from "../core/latest.js";
 import { sizeSaid } from "../core/run.js";
 import { TabShell } from "../core/tab_shell.js";
+import { known } from "../core/view.js";
 import { Atlas } from "./atlas.js";
 import { CutHere } from "./cut_here.js";
 import { AnyView } from "./any_view.js";
@@ -49,7 +50,7 @@ class ExploreTab extends TabShell {
   pair = new PairLinksView(this.selection, this.measures);
   similar = new SimilarHeadsView(this.selection);
   order = new HeadOrder(this.selection, this.measures, this.pair);
-  changes = new MapChanges(this.selection, this.measures);
+  changes = new MapChanges(this.selection, this.measures, this.signal);
   map = new AttentionMap(this.selection, this.#say);
   #expect = (/** @type {HeadPlace | null} */ place) => this.map.parts.expect(place);
   atlas = new Atlas(this.selection, this.measures, this.order, this.#expect);
@@ -66,6 +67,10 @@ class ExploreTab extends TabShell {
   exports = new ExportPanel(this.selection, this.map, () => this.explained.asked);
   head = new HeadChoice(this.selection);
   display = new DisplayOptions(this.selection);
+  views = [
+    ...[this.explained, this.findings, this.reference, this.cut, this.map, this.source, this.predictions],
+    ...[this.pair, this.similar, this.atlas, this.plane, this.lines, this.texts, this.any],
+  ];
   layer = el("select", {
     id: "viz-layer",
     onchange: (event) => this.selection.set({ layer: Number(event.currentTarget.value) }),
@@ -87,7 +92,7 @@ class ExploreTab extends TabShell {
       this.map.lend(signed);
       signed.on(() => {
         if (this.run) this.#sync(this.run);
-      });
+      }, this.signal);
     }
     this.atlas.follow(this.changes);
     const menus = [control("Layer", this.layer), this.head.node, control("Color scale", this.scale), this.display.node];
@@ -99,8 +104,8 @@ class ExploreTab extends TabShell {
     this.more.append(controls(...menus), columns, this.plane.node, this.lines.node);
     this.more.append(this.texts.node, this.any.node);
     this.belowHow.append(this.source.node, this.predictions.node);
-    const beside = el("div", { class: "viz-how-beside" }, explained.heads.section, this.map.node, this.readout);
-    const picture = [explained.measures, explained.picture, findings.said, this.reference.said, this.belowHow];
+    const beside = el("div", { class: "viz-how-beside" }, explained.heads.node, this.map.node, this.readout);
+    const picture = [explained.measures, explained.node, findings.said, this.reference.node, this.belowHow];
     this.how.append(el("div", { class: "viz-how-left" }, ...picture), beside);
     findings.node.prepend(this.cut.node);
     this.body.append(
@@ -111,9 +116,9 @@ class ExploreTab extends TabShell {
     explained.on(() =>
       this.findings.weigh(explained.found, explained.effect, explained.token, explained.yardstick.said),
     );
-    this.selection.on(() => this.run && this.#sync(this.run));
+    this.selection.on(() => this.run && this.#sync(this.run), this.signal);
     this.layer.title = this.head.select.title = HINT;
-    followKeys(root, this.selection, () => this.run);
+    followKeys(root, this.selection, () => this.run, this.signal);
     this.open();
   }
 
@@ -129,20 +134,8 @@ class ExploreTab extends TabShell {
     const another = this.#opened && this.#shown?.plainKey !== run.plainKey;
     if (another && window.innerWidth < NARROW) this.root.scrollIntoView({ behavior: "smooth" });
     [this.#shown, this.#opened] = [run, true];
-    for (const { node } of [
-      this.atlas,
-      this.map,
-      this.source,
-      this.pair,
-      this.similar,
-      this.findings,
-      this.predictions,
-    ])
-      delete node.dataset.painted;
-    this.findings.clear();
+    this.clear();
     this.explained.enter(run);
-    for (const part of [this.map, this.source, this.pair, this.similar]) part.clear();
-    this.predictions.answer = "";
     this.exports.show(run);
     this.atlas.enter(run);
     const notes = [...run.notes, this.selection.fallen].filter(Boolean);
@@ -174,10 +167,7 @@ class ExploreTab extends TabShell {
   #showMore(/** @type {Run} */ run) {
     if (!this.more.open || this.#more === run) return;
     this.#more = run;
-    this.similar.show(run);
-    this.any.show(run);
-    this.plane.show(run);
-    this.texts.show(run);
+    for (const part of [this.similar, this.any, this.plane, this.texts]) part.show(run);
     this.#moreLatest.run(async (fresh) => {
       for (const part of [this.atlas, this.lines]) await fresh(part.show(run));
     });
@@ -228,11 +218,6 @@ class ExploreTab extends TabShell {
     this.head.show(run);
     this.display.show(run);
   }
-
-  /** @override */
-  redraw() {
-    for (const part of [this.explained, this.atlas, this.map, this.lines, this.source, this.texts]) part.draw();
-  }
 }
 
 /** @type {(proof: Proof | null) => (string | Node)[]} */
@@ -246,7 +231,7 @@ function verdict(proof) {
 // Until the page is built, the tab has an early place; without one, its first map is prefetched
 // into the run.
 const early = earlyPlace();
-if (early) window.vizTab = new ExploreTab(early);
+if (early) known("vizTab", new ExploreTab(early));
 let mounted = early !== null;
 current.on(
   (run) =>
@@ -257,5 +242,5 @@ current.on(
 export function mount(/** @type {HTMLElement} */ root) {
   mounted = true;
   if (early) settle(early, root);
-  else window.vizTab = new ExploreTab(root);
+  else known("vizTab", new ExploreTab(root));
 }

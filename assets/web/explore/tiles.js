@@ -55,7 +55,7 @@ export class Tiles {
     if (!this.list.length && !this.#known.has(name) && !this.#known.has(`${name}:${few}`)) this.#sketch(run);
     if (!this.list.length || (this.list[0].sketch && !near)) await this.#fetch(run, fresh, whole, whole);
     if (near) await this.#fetch(run, fresh, ...around(view));
-    map.node.dataset.painted = asked;
+    map.painted(asked);
     if (this.list[0].sketch) await this.#fetch(run, fresh, whole, whole);
     return true;
   }

@@ -19,7 +19,7 @@ const STRONGEST = 4; // keys whose weighted values have a row of their own
 
 /** @implements {StepView} */
 export class AttentionStep {
-  divide = inLink("learn.divide", el("input", { type: "checkbox", checked: true, onchange: () => this.#divided() }));
+  divide = el("input", { type: "checkbox", checked: true, onchange: () => this.#divided() });
   titles = [el("h4"), el("h4"), el("h4")];
   products = new ProductColumns();
   sum = el("p", { class: "viz-learn-equation" });
@@ -31,7 +31,8 @@ export class AttentionStep {
   shown = null;
 
   constructor(/** @type {Acts} */ acts) {
-    const { choose, layoutChanged } = acts;
+    const { choose, layoutChanged, signal } = acts;
+    inLink("learn.divide", this.divide, signal);
     this.changed = layoutChanged;
     this.removed = new RemovedHeads(acts);
     this.table = new ScoreTable(

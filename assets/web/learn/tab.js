@@ -6,6 +6,7 @@ import { el, options } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { headsOf } from "../core/selection_address.js";
 import { TabShell } from "../core/tab_shell.js";
+import { known } from "../core/view.js";
 import { fullScreen, nameScreen } from "../views/full_screen.js";
 import { TokenChoice } from "../views/token_choice.js";
 import { oneStop } from "../views/one_stop.js";
@@ -33,7 +34,7 @@ const LANGUAGE = "learn.lang";
 
 // Called by the page once; the run and the selection are those of all tabs.
 export function mount(/** @type {HTMLElement} */ root) {
-  window.vizLearn = new LearnTab(root); // so that a script or a test can ask what is shown
+  known("vizLearn", new LearnTab(root));
 }
 
 class LearnTab extends TabShell {
@@ -48,7 +49,7 @@ class LearnTab extends TabShell {
   /** @type {Shown | null} */
   shown = null;
   /** @type {Map<number, StepView>} by the number of the step, made when it is first seen */
-  views = new Map();
+  steps = new Map();
   bar = el("ol", { class: "viz-learn-steps" });
   sentence = el("p", { class: "viz-learn-headline", role: "status" });
   keys = el("span", { class: "viz-caption viz-learn-keys" });
@@ -71,7 +72,7 @@ class LearnTab extends TabShell {
     this.language.append(...options(Object.entries(TEXTS).map(([code, { language }]) => [code, language])));
     this.cover = new Cover(this.body);
     oneStop(this.bar);
-    this.full = fullScreen(this.body, () => this.redraw());
+    this.full = fullScreen(this.body, () => this.draw());
     const middle = el("div", { class: "viz-learn-main" }, this.untrained, this.missing, this.numbers, this.agrees);
     const aside = el("aside", { class: "viz-learn-aside" }, this.question.node, this.beside, this.switches.node);
     const tools = el("span", { class: "viz-learn-tools" }, this.keys, this.lesson, this.language, this.full);
@@ -81,11 +82,12 @@ class LearnTab extends TabShell {
       ...[this.bar, this.sentence, this.line],
       el("div", { class: "viz-learn-columns" }, this.left, middle, aside),
     );
-    document.addEventListener("keydown", (event) => this.#key(event));
-    current.onHover((at) => this.root.clientWidth && this.run && this.tokens.mark(at));
-    current.selection.on(() => this.root.clientWidth && this.refresh());
+    document.addEventListener("keydown", (event) => this.#key(event), { signal: this.signal });
+    current.onHover((at) => this.root.clientWidth && this.run && this.tokens.mark(at), this.signal);
+    current.selection.on(() => this.root.clientWidth && this.refresh(), this.signal);
     this.#speak(languageOf(current.selection.noted(LANGUAGE)));
-    current.selection.restored(STEP, () => this.go(stepAt(Number(current.selection.noted(STEP)) || USUAL)));
+    const restore = () => this.go(stepAt(Number(current.selection.noted(STEP)) || USUAL));
+    current.selection.restored(STEP, restore, this.signal);
     this.open();
   }
 
@@ -120,7 +122,7 @@ class LearnTab extends TabShell {
       const key = this.#opening.key(numbers.attention?.weights) ?? place.key;
       if (key !== place.key) return selection.lead({ key });
       this.shown = { run, place, numbers, texts };
-      this.#draw();
+      this.draw();
       this.#note();
       this.#ask(this.shown);
     });
@@ -128,24 +130,19 @@ class LearnTab extends TabShell {
 
   /** @override */
   leave() {
-    for (const view of this.views.values()) view.leave?.();
-  }
-
-  /** @override */
-  redraw() {
-    this.#draw();
+    for (const view of this.steps.values()) view.leave?.();
   }
 
   /** To a step by its number. @param {number} step */
   go(step) {
     if (step === this.step || step < 1 || step > STEPS.length) return;
-    this.views.get(this.step)?.leave?.();
+    this.steps.get(this.step)?.leave?.();
     this.step = step;
     this.cover.show(null);
     this.#note();
     this.#mark();
     if (this.shown) {
-      this.#draw();
+      this.draw();
       this.#ask(this.shown);
     }
   }
@@ -163,7 +160,7 @@ class LearnTab extends TabShell {
     return { layer: Math.min(layer, run.nLayers - 1), head: one ?? 0, query, key, dim, around };
   }
 
-  #draw() {
+  draw() {
     const { shown, step } = this;
     if (!shown) return;
     const { needs } = STEPS[step - 1];
@@ -182,7 +179,7 @@ class LearnTab extends TabShell {
     if (!lacks) view.show(shown);
     this.switches.show(shown, view instanceof AttentionStep ? view : null);
     this.#say();
-    this.body.dataset.painted = `${shown.run.key}:${step}`;
+    this.painted(`${shown.run.key}:${step}`);
   }
 
   // The sentence over the step, and the step's place on the line of steps.
@@ -205,10 +202,11 @@ class LearnTab extends TabShell {
     const acts = {
       choose: (place) => this.#choose(place),
       layoutChanged: () => step === this.step && this.#say(),
+      signal: this.signal,
       asks: (id) => this.cover.asks(id),
     };
-    const view = this.views.get(step) ?? STEPS[step - 1].make(acts);
-    this.views.set(step, view);
+    const view = this.steps.get(step) ?? STEPS[step - 1].make(acts);
+    this.steps.set(step, view);
     return view;
   }
 
@@ -219,7 +217,7 @@ class LearnTab extends TabShell {
 
   #uncover() {
     this.cover.show(this.question.open);
-    this.views.get(this.step)?.asked?.();
+    this.steps.get(this.step)?.asked?.();
     this.#print(this.question.now);
   }
 
@@ -242,7 +240,7 @@ class LearnTab extends TabShell {
     else if (dim !== undefined) this.refresh();
     else if (this.shown && around !== undefined) {
       this.shown = { ...this.shown, place: { ...this.shown.place, around } };
-      this.#draw();
+      this.draw();
     }
   }
 

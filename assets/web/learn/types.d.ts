@@ -115,6 +115,7 @@ export interface Shown {
 export interface Acts {
   choose: (place: Partial<Place>) => unknown;
   layoutChanged: () => unknown;
+  signal: AbortSignal;
   /** Whether an exercise is asked of which the answer is neither found nor shown. */
   asks: (id: string) => boolean;
 }

@@ -3,13 +3,14 @@
 import { control, controls, el } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { json } from "../core/server.js";
+import { View } from "../core/view.js";
 import { section } from "../views/headed.js";
 import { Panels } from "./audit_panels.js";
 import { Report } from "./report.js";
 
 /** @typedef {(picture: AuditPicture) => unknown} Guess */
 
-export class Audit {
+export class Audit extends View {
   /** @type {Specimen | null} */
   specimen = null;
   /** @type {AuditAnswer | null} */
@@ -17,6 +18,7 @@ export class Audit {
   /** @type {Guess | null} */
   guess = null;
   panels = new Panels();
+  views = [this.panels];
   report = new Report(() => this.#ask(true));
   said = el("span", { class: "viz-caption", role: "status" });
   fault = el("div", { class: "viz-alert", role: "alert", hidden: true });
@@ -35,6 +37,7 @@ export class Audit {
   });
 
   constructor(/** @type {number} */ seeds) {
+    super();
     const named = { type: "number", id: "viz-zoo-seed", min: 0, max: seeds - 1, step: 1, value: 0 };
     this.seed = el("input", { ...named, onchange: () => this.#reseed(seeds) });
     const seed = control(`Random seed (0–${seeds - 1})`, this.seed);
@@ -68,10 +71,6 @@ export class Audit {
     this.title.textContent = hidden ? "Intended, passed and observed" : "The audit";
   }
 
-  draw() {
-    this.panels.draw();
-  }
-
   #reseed(/** @type {number} */ seeds) {
     const seed = Number(this.seed.value || NaN);
     if (Number.isInteger(seed) && seed >= 0 && seed < seeds) return this.#ask();
@@ -89,7 +88,7 @@ export class Audit {
     };
     this.fault.hidden = true;
     this.node.classList.add("viz-busy");
-    delete this.node.dataset.painted;
+    this.stale();
     await this.#asked.run(
       async (fresh) => {
         const path = `viz/zoo/${specimen.identifier}${kept ? "/kept" : `?${asked}`}`;
@@ -123,7 +122,7 @@ export class Audit {
     this.guess?.(found.pictures[0]);
     this.guess = null;
     this.node.dataset.kept = String(found.kept);
-    this.node.dataset.painted = `${found.identifier}:${found.fixed ? "right" : "wrong"}:${found.seed}`;
+    this.painted(`${found.identifier}:${found.fixed ? "right" : "wrong"}:${found.seed}`);
   }
 }
 

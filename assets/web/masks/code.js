@@ -2,6 +2,7 @@
 
 import { button, control, controls, el, options } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
+import { View } from "../core/view.js";
 import { copyText } from "../views/copy.js";
 import { saveRow } from "../views/save_row.js";
 import { section } from "../views/headed.js";
@@ -15,7 +16,7 @@ import { code } from "./requests.js";
 
 const PAUSE = 200; // ms without another mask before the server is asked
 
-export class Code {
+export class Code extends View {
   /** @type {Made | null} */
   made = null;
   scoped = ""; // the call that takes a mask by layer and head
@@ -80,7 +81,7 @@ export class Code {
         if (!this.made) return;
         const { run, mask, scope, by } = this.made;
         this.#tell(await fresh(code(run, mask, scope.code, kind, by)), "");
-        this.node.dataset.painted = kind;
+        this.painted(kind);
       },
       { pause },
     );

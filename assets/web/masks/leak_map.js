@@ -2,6 +2,7 @@
 
 import { rgbText, theme } from "../core/colors.js";
 import { el, number } from "../core/dom.js";
+import { View } from "../core/view.js";
 import { headName } from "../views/cells.js";
 import { section } from "../views/headed.js";
 import { HeadGrid } from "../views/head_grid.js";
@@ -11,7 +12,7 @@ import { scaleBar } from "../views/shading.js";
 
 const WHAT = "largest forbidden weight (share of a query’s total); rows are layers";
 
-export class Leaks {
+export class Leaks extends View {
   /** @type {MaskResult | null} */
   result = null;
   /** @type {Place} */
@@ -19,6 +20,7 @@ export class Leaks {
   scale = el("p", { class: "viz-caption viz-stat-scale" });
 
   constructor(/** @type {(place: Place) => unknown} */ choose) {
+    super();
     this.grid = new HeadGrid("Leak by layer and head", {
       ...{ kind: "viz-leak", sizes: [22, 16], parts: [], numbered: true, choose },
     });

@@ -3,6 +3,7 @@
 import { button, caption, controls, count, el, labelled } from "../core/dom.js";
 import { Viewport } from "../core/viewport.js";
 import { numbered } from "../core/token_names.js";
+import { View } from "../core/view.js";
 import { fullScreen } from "../views/full_screen.js";
 import { oneStop } from "../views/one_stop.js";
 import { maskColors, swatches, TokenGrid } from "../views/mask_grid.js";
@@ -13,7 +14,7 @@ import { Strokes } from "./strokes.js";
 
 const TOOLS = { cell: "Cells", row: "Rows", column: "Columns", rectangle: "Rectangle" };
 
-export class Painter {
+export class Painter extends View {
   grid = new TokenGrid({ label: "Mask", maxSide: 440 });
   tool = "cell";
   history = new History(new Mask(0));
@@ -35,6 +36,7 @@ export class Painter {
   /** `changed` is called whenever another mask is there; `tokensOf` names the tokens of a mask.
    * @param {(mask: Mask) => unknown} changed @param {(mask: Mask) => string[]} tokensOf */
   constructor(changed, tokensOf) {
+    super();
     this.changed = changed;
     this.tokensOf = tokensOf;
     this.node.prepend(fullScreen(this.node, () => this.grid.layout()));

@@ -61,7 +61,7 @@ export class Panels extends MaskPanels {
       this.draw();
       this.#mark([query, key]);
       this.node.classList.remove("viz-busy");
-      this.node.dataset.painted = name;
+      this.painted(name);
     });
   }
 
@@ -92,7 +92,7 @@ export class Panels extends MaskPanels {
   leave() {
     this.#asked.stop();
     Object.assign(this, { name: "", found: null, n: 0 });
-    delete this.node.dataset.painted;
+    this.stale();
   }
 
   // A query and a key by their numbers.

@@ -4,6 +4,7 @@ import { current } from "../core/app_state.js";
 import { button, control, controls, el, options } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { Run } from "../core/run.js";
+import { View } from "../core/view.js";
 import { section } from "../views/headed.js";
 import { Leaks } from "./leak_map.js";
 import { Mask } from "./mask_bits.js";
@@ -19,7 +20,7 @@ const UNLIKE = "Your file's mask is too large for a link, so the run passes what
 const BITS = "z."; // begins what is passed in place of the mask
 const UNTRIED = "Run with this mask to see what it changes.";
 
-export class Result {
+export class Result extends View {
   /** @type {Run | null} */
   plain = null; // without the mask, with the padding that it has
   /** @type {Run | null} */
@@ -38,6 +39,7 @@ export class Result {
   missing = ""; // why it cannot run
   leaks = new Leaks((place) => current.selection.set(place));
   panels = new Panels((place) => current.selection.set(place), this.leaks.node);
+  views = [this.leaks, this.panels];
   verdict = el("h2", { class: "viz-lead", id: "viz-mask-verdict", role: "status", hidden: true });
   sentence = el("h2", { class: "viz-lead", id: "viz-mask-sentence" }, UNTRIED);
   alone = el("p", { class: "viz-mask-alone", id: "viz-mask-alone" });
@@ -67,6 +69,7 @@ export class Result {
 
   // `made` gets each run with a mask.
   constructor(/** @type {(run: Run) => unknown} */ made) {
+    super();
     this.made = made;
   }
 
@@ -145,11 +148,6 @@ export class Result {
     this.shown.textContent = `All tabs show ${key === run.key ? "the run with this mask" : "a run with an earlier mask"}.`;
   }
 
-  draw() {
-    this.leaks.draw();
-    this.panels.draw();
-  }
-
   /** A result that the server holds already. @type {(run: Run, mask: Mask) => Promise<void>} */
   async fetch(run, mask) {
     await this.#take((signal) => result(run, signal), mask);
@@ -178,7 +176,7 @@ export class Result {
   async #take(work, mask) {
     this.cancel.hidden = false;
     this.start.disabled = true;
-    delete this.node.dataset.painted;
+    this.stale();
     const tell = (/** @type {number} */ seconds) => {
       this.said.textContent = `Running … ${seconds} s`;
     };
@@ -210,7 +208,7 @@ export class Result {
     for (const node of this.#found) node.hidden = false;
     this.follow(this.mask, this.scope, this.wrong);
     this.show();
-    this.node.dataset.painted = run.key;
+    this.painted(run.key);
   }
 
   #takeBack() {

@@ -5,6 +5,7 @@ import { caption, control, controls, el, status } from "../core/dom.js";
 import { Latest, sentenceOf } from "../core/latest.js";
 import { Run } from "../core/run.js";
 import { TabShell } from "../core/tab_shell.js";
+import { known } from "../core/view.js";
 import { PartSwitch } from "../views/part_switch.js";
 import { Code } from "./code.js";
 import { Mask } from "./mask_bits.js";
@@ -44,12 +45,13 @@ const PARTS = {
 // Called by the page once; the run and the selection are those of all tabs. The known bugs need no run.
 export function mount(/** @type {HTMLElement} */ root) {
   const [mine, bugs] = [el("div", { class: "viz-of-mine" }), el("div", { class: "viz-of-bugs" })];
-  const parts = new PartSwitch(PARTS, (part) => {
-    if (part === "bugs" || part === "quiz") mountZoo(bugs, part);
-  });
+  const tab = known("vizMasks", new MasksTab(mine));
+  const opened = (/** @type {string} */ part) => {
+    if (part === "bugs" || part === "quiz") mountZoo(bugs, part, tab);
+  };
+  const parts = new PartSwitch(PARTS, opened, tab.signal);
   parts.node.classList.add("viz-mask-switch");
   root.replaceChildren(parts.node, mine, bugs);
-  window.vizMasks = new MasksTab(mine); // so that a script or a test can ask what is shown
   parts.openLinked();
 }
 
@@ -96,6 +98,7 @@ class MasksTab extends TabShell {
     this.#noteRan();
   });
   code = new Code();
+  views = [this.painter, this.result, this.code];
   #painted = async () => ({ code: await codeOf(this.mask, null) });
   #asked = new Latest((sentence) => {
     this.family.clear(); // so that it is tried again when it is seen again
@@ -122,8 +125,8 @@ class MasksTab extends TabShell {
       if (!this.root.clientWidth) return;
       if (PLACE.some((name) => names.has(name))) this.result.led = null;
       this.#follow();
-    });
-    document.addEventListener("keydown", (event) => this.#key(event));
+    }, this.signal);
+    document.addEventListener("keydown", (event) => this.#key(event), { signal: this.signal });
     this.open();
   }
 
@@ -145,12 +148,6 @@ class MasksTab extends TabShell {
     this.family = new Set([run.key]);
     this.ready = this.opens = false;
     this.#asked.run((fresh) => this.#enter(run, fresh));
-  }
-
-  /** @override */
-  redraw() {
-    this.painter.draw();
-    this.result.draw();
   }
 
   /** @type {(run: Run, fresh: Fresh) => Promise<void>} */
@@ -180,7 +177,7 @@ class MasksTab extends TabShell {
     this.opens = !offer.plain && !offer.missing && !offer.alone && !run.changed && run.n <= SHORT && this.presets.pads;
     const given = linked?.mask ? linked : this.opens ? FORGOTTEN : null;
     if (given) await this.#restore(plain, given, fresh);
-    this.body.dataset.painted = run.key;
+    this.painted(run.key);
   }
 
   /** The painted mask of a link, and its result where there was one. @type {(run: Run, linked: Linked, fresh: Fresh) => Promise<void>} */
@@ -228,6 +225,7 @@ class MasksTab extends TabShell {
   }
 
   #noteRan() {
+    if (this.signal.aborted) return;
     const { result, ranWith, ranIn, mistaken } = this.result;
     const { code: where } = this.scope.scope;
     const ran = result !== null && ranWith.equals(this.mask) && ranIn === where && !this.#isRan(this.mask, where);

@@ -4,6 +4,7 @@ import { current } from "../core/app_state.js";
 import { button, el, onTheme } from "../core/dom.js";
 import { sentenceOf } from "../core/latest.js";
 import { json } from "../core/server.js";
+import { known, View } from "../core/view.js";
 import { Audit } from "./audit.js";
 import { codeToCopy, Lines } from "./lines.js";
 import { Quiz } from "./quiz.js";
@@ -18,26 +19,28 @@ const TERMINAL =
 /** @type {WeakMap<HTMLElement, Promise<ZooTab>>} */
 const mounted = new WeakMap();
 
-/** Show the known bugs, or the quiz; they are fetched once. @type {(root: HTMLElement, part: string) => Promise<void>} */
-export async function mountZoo(root, part) {
+/** Show the known bugs, or the quiz, in a tab; they are fetched once.
+ * @type {(root: HTMLElement, part: string, tab: View<any>) => Promise<void>} */
+export async function mountZoo(root, part, tab) {
   const begin = async () => {
     root.replaceChildren(el("p", { class: "viz-empty", role: "status" }, "Loading the known bugs …"));
-    return new ZooTab(root, await json("viz/zoo"));
+    const zoo = known("vizZoo", new ZooTab(root, await json("viz/zoo")));
+    tab.views.push(zoo);
+    return zoo;
   };
   const coming = mounted.get(root) ?? begin();
   mounted.set(root, coming);
   try {
     const zoo = await coming;
-    window.vizZoo = zoo; // so that a script or a test can ask what is shown
     zoo.enter(part);
   } catch (fault) {
     mounted.delete(root);
-    const again = button("Try again", () => mountZoo(root, part));
+    const again = button("Try again", () => mountZoo(root, part, tab));
     root.replaceChildren(el("div", { class: "viz-alert", role: "alert" }, sentenceOf(fault), " ", again));
   }
 }
 
-export class ZooTab {
+export class ZooTab extends View {
   head = el("div", { class: "viz-zoo-head" });
   lines = new Lines();
   own = el("div");
@@ -46,6 +49,7 @@ export class ZooTab {
 
   /** @param {HTMLElement} root @param {Zoo} zoo */
   constructor(root, zoo) {
+    super();
     const { sections, seeds, command } = zoo;
     this.specimens = sections.flatMap(({ specimens }) => specimens);
     this.shown = this.specimens[0];
@@ -61,10 +65,11 @@ export class ZooTab {
     const parts = [this.quiz.node, this.head, this.lines.node, this.audit.node, own];
     this.detail = el("div", { class: "viz-zoo-detail" }, ...parts);
     root.replaceChildren(el("div", { class: "viz-zoo" }, this.list.node, this.detail));
-    onTheme(() => this.audit.draw());
+    onTheme(() => this.draw(), this.signal);
+    this.views = [this.audit];
     const back = () =>
       this.quiz.node.hidden && this.open(current.selection.noted(NOTE) || this.specimens[0].identifier);
-    current.selection.restored(NOTE, back);
+    current.selection.restored(NOTE, back, this.signal);
   }
 
   // Begin with the bug of the link, or with the quiz; either stays where it was until then.

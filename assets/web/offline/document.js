@@ -3,6 +3,7 @@
 import { anyMasked, byRow, makeScale, picture, rgbText, shrink, theme, topsOf } from "../core/colors.js";
 import { el, fit, onTheme, onWidth, options, query, tableRow } from "../core/dom.js";
 import { followNotebook } from "../core/frame.js";
+import { markPainted } from "../core/view.js";
 import { walked } from "../views/cells.js";
 import { Atlas } from "./atlas.js";
 import { explain } from "./explained.js";
@@ -232,6 +233,6 @@ async function start() {
   window.vizRun = run;
   onTheme(() => run.redraw());
   onWidth(document.body, () => run.layout());
-  document.body.dataset.painted = "yes";
+  markPainted(document.body, "yes");
 }
 start();

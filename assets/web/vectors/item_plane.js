@@ -1,20 +1,21 @@
 // A set's items in one plane, by PCA of their pooled vectors: colored by label, a point to click an item.
 
 import { caption, css, el } from "../core/dom.js";
+import { View } from "../core/view.js";
 import { canvasPng, csvFile } from "../views/canvas_png.js";
 import { fullScreen } from "../views/full_screen.js";
 import { components, dot, Plane, ring } from "../views/plane.js";
 import { saveRow } from "../views/save_row.js";
 import { cut, fixed, HUES } from "./results.js";
 
-/** @typedef {{ set: SetDescription, points: Float32Array, shares: number[] }} Shown */
+/** @typedef {{ set: SetDescription, points: Float32Array, shares: number[], title: string }} Shown */
 
 const ABOUT =
   "The first two principal components of the pooled vectors. What lies outside this plane is not shown, " +
   "so items that are close here may be far apart; the cosines use the whole vectors.";
 const HINT = "Point at an item for its name; click it for its nearest neighbors. Arrow keys step through the items.";
 
-export class ItemPlane {
+export class ItemPlane extends View {
   /** @type {Shown | null} */ #shown = null;
   #item = -1;
   #pointed = -1;
@@ -23,6 +24,7 @@ export class ItemPlane {
   told = el("p", { class: "viz-readout", role: "status" });
 
   constructor(/** @type {(item: number) => unknown} */ choose) {
+    super();
     this.choose = choose;
     const kind = { class: "viz-set-plane-canvas", tabindex: "0", role: "application" };
     this.plane = new Plane(
@@ -33,7 +35,7 @@ export class ItemPlane {
     this.canvas.addEventListener("keydown", (event) => this.#key(event));
     this.node = el("section", { class: "viz-set-plane", "aria-label": "All items in one plane" });
     const open = fullScreen(this.node, () => this.draw());
-    const stem = () => `${this.#shown?.set.model}-${this.node.dataset.painted}-plane`;
+    const stem = () => `${this.#shown?.set.model}-${this.#shown?.title}-plane`;
     const save = saveRow("Save this plane", [
       ["PNG", "The plane as a picture", () => canvasPng(this.canvas, stem())],
       ["CSV", "Each item with its label and its place", () => csvFile(stem(), this.#table())],
@@ -43,7 +45,7 @@ export class ItemPlane {
 
   /** @type {(set: SetDescription, found: Numbers<{ shares: number[] }>, title: string, item: number) => void} */
   show(set, { values, about }, title, item) {
-    this.#shown = { set, points: values, shares: about.shares };
+    this.#shown = { set, points: values, shares: about.shares, title };
     [this.#item, this.#pointed] = [item, -1];
     this.heading.textContent = `PCA of all items: ${title}`;
     this.canvas.setAttribute("aria-label", `${set.names.length} items. ${components(about.shares).join("; ")}.`);
@@ -55,7 +57,7 @@ export class ItemPlane {
       }),
     );
     this.draw();
-    this.node.dataset.painted = title;
+    this.painted(title);
   }
 
   #table() {

@@ -7,6 +7,7 @@ import { Latest } from "../core/latest.js";
 import { address, json } from "../core/server.js";
 import { afterBlocks } from "../core/states.js";
 import { follow } from "../core/tab_shell.js";
+import { View } from "../core/view.js";
 import { tokensOf } from "../views/token_choice.js";
 import { LineChart } from "./layer_chart.js";
 import { listed } from "./neighbors.js";
@@ -25,7 +26,7 @@ export function mount(root, read, watch) {
   follow(read, watch, (/** @type {LearnedDescription} */ found) => view.found?.key === found.key || view.show(found));
 }
 
-class LearnView {
+class LearnView extends View {
   /** @type {LearnedDescription | null} */
   found = null;
   said = el("p", { class: "viz-pool-answer", role: "status" });
@@ -36,7 +37,7 @@ class LearnView {
   where = el("select", { id: "viz-learn-item", onchange: () => this.#weigh() });
   label = el("span", { class: "viz-caption" });
   shares = new Shares("Weights of the learned query");
-  body = el(
+  node = el(
     "div",
     { class: "viz-pool", hidden: true },
     this.said,
@@ -62,13 +63,14 @@ class LearnView {
   #asked = new Latest((sentence) => this.shares.fail(sentence));
 
   constructor(/** @type {HTMLElement} */ root) {
-    root.replaceChildren(this.body);
-    current.on(() => this.#weigh());
+    super();
+    root.replaceChildren(this.node);
+    current.on(() => this.#weigh(), this.signal);
   }
 
   show(/** @type {LearnedDescription} */ found) {
     this.found = found;
-    this.body.hidden = false;
+    this.node.hidden = false;
     this.where.replaceChildren(el("option", { value: "run" }, "the current input"), ...listed(found.names));
     this.#draw(found);
     this.#weigh();
@@ -93,7 +95,7 @@ class LearnView {
       el("thead", {}, el("tr", {}, ...heads.map((text) => el("th", { scope: "col" }, text)))),
       el("tbody", {}, ...rows),
     );
-    this.body.dataset.painted = found.key;
+    this.painted(found.key);
   }
 
   // Its losses, with those after a step in words.
@@ -132,6 +134,6 @@ class LearnView {
     const say = (/** @type {number} */ at) => `${run.named(at)}: ${fixed(values[at], 4)}`;
     const unit = "weight of the token; the weights sum to 1";
     this.shares.show({ run, values, say, unit });
-    this.shares.node.dataset.painted = asked;
+    this.shares.painted(asked);
   }
 }

@@ -4,13 +4,14 @@ import { control, el, options, status } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { address, json } from "../core/server.js";
 import { afterBlocks } from "../core/states.js";
+import { View } from "../core/view.js";
 import { oneStop } from "../views/one_stop.js";
 import { ShortList } from "../views/short_list.js";
 import { called, cut, fixed } from "./results.js";
 
 const FIRST = 4; // neighbors at first
 
-export class Neighbors {
+export class Neighbors extends View {
   item = 0;
   select = el("select", {
     id: "viz-set-item",
@@ -25,6 +26,7 @@ export class Neighbors {
   });
 
   constructor(/** @type {(item: number) => unknown} */ choose) {
+    super();
     this.choose = choose;
     const named = { class: "viz-set-neighbors", "aria-label": "Nearest neighbors of an item" };
     this.node = el(
@@ -58,7 +60,7 @@ export class Neighbors {
       this.said.textContent = found.length
         ? ""
         : "This item has no neighbor: its vector is zero, or it is the only item.";
-      this.node.dataset.painted = `${item}:${method}:${layer}`;
+      this.painted(`${item}:${method}:${layer}`);
     });
   }
 

@@ -4,6 +4,7 @@ import { button, caption, control, controls, counted, el, status } from "../core
 import { Latest } from "../core/latest.js";
 import { inLink } from "../core/link_notes.js";
 import { afterBlocks } from "../core/states.js";
+import { View } from "../core/view.js";
 import { oneStop } from "../views/one_stop.js";
 import { called, small } from "./results.js";
 
@@ -25,13 +26,14 @@ const DRIFT =
 
 const of = (/** @type {Drift} */ { method, case: name }) => `${method}:${name}`;
 
-export class Padding {
+export class Padding extends View {
   /** @type {Run | null} */
   run = null;
   layer = -1;
   slider = inLink(
     "pool.padding",
     el("input", { type: "range", id: "viz-pool-padding", min: 1, max: MOST, step: 1, value: 16 }),
+    this.signal,
   );
   count = el("output");
   controls = controls(control("Padding tokens added", this.slider, this.count));
@@ -58,6 +60,7 @@ export class Padding {
   #asked = new Latest((sentence) => this.#none(sentence));
 
   constructor() {
+    super();
     this.slider.addEventListener("input", () => this.run && this.#load(this.run, PAUSE));
   }
 
@@ -69,7 +72,7 @@ export class Padding {
     if (!noRoom) return same || this.#load(run);
     this.#asked.stop();
     this.#none(noRoom);
-    this.node.dataset.painted = `${run.key}:${layer}:0`;
+    this.painted(`${run.key}:${layer}:0`);
   }
 
   #none(/** @type {string} */ sentence) {
@@ -86,7 +89,7 @@ export class Padding {
         /** @type {PaddingDrift} */
         const found = await fresh(run.json(`padding?padding=${padding}&layer=${layer}`));
         this.#draw(found);
-        this.node.dataset.painted = `${run.key}:${found.layer}:${found.padding}`;
+        this.painted(`${run.key}:${found.layer}:${found.padding}`);
       },
       { pause },
     );

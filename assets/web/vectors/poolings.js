@@ -4,6 +4,7 @@ import { current } from "../core/app_state.js";
 import { button, caption, el, query } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { linkedOf } from "../core/link_notes.js";
+import { View } from "../core/view.js";
 import { oneStop } from "../views/one_stop.js";
 import { learned } from "./learn.js";
 import { Padding } from "./padding.js";
@@ -29,7 +30,7 @@ const NO_SHARES =
 const NO_PARTS =
   "The model's own pooling takes a maximum or goes through a dense layer; it is not a sum over tokens, so there are no shares.";
 
-export class Poolings {
+export class Poolings extends View {
   picked = current.selection.noted(METHOD); // the method that the person, or the link, chose; else the model's own
   method = "";
   /** @type {Run | null} */
@@ -52,10 +53,11 @@ export class Poolings {
   #asked = new Latest((sentence) => this.#refused(sentence));
 
   constructor(/** @type {Acts} */ acts) {
-    current.selection.restored(METHOD, () => this.#noted());
+    super();
+    current.selection.restored(METHOD, () => this.#noted(), this.signal);
     this.shares = new Shares("Each token's share", acts);
     const parts = [this.shareTitle, this.shareText, this.shares.node];
-    this.chosen = el("section", { class: "viz-pool-chosen", "aria-label": "Each token's contribution" }, ...parts);
+    this.node = el("section", { class: "viz-pool-chosen", "aria-label": "Each token's contribution" }, ...parts);
     this.all = el(
       "details",
       { class: "viz-folded viz-hidden-more viz-of-one", open: Boolean(this.picked) },
@@ -89,7 +91,7 @@ export class Poolings {
         this.found = await fresh(run.json(`pooled?layer=${layer}${query}`));
         this.#busy(false);
         this.draw();
-        this.chosen.dataset.painted = `${run.key}:${layer}:${this.found?.shares.attention ? "learned" : ""}`;
+        this.painted(`${run.key}:${layer}:${this.found?.shares.attention ? "learned" : ""}`);
       },
       { pause },
     );
@@ -114,7 +116,7 @@ export class Poolings {
 
   // The numbers on screen are of the layer before until the new ones come: dimmed so long.
   #busy(/** @type {boolean} */ busy) {
-    for (const node of [this.chosen, this.all]) {
+    for (const node of [this.node, this.all]) {
       node.classList.toggle("viz-pool-busy", busy);
       node.setAttribute("aria-busy", String(busy));
     }

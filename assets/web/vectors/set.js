@@ -8,6 +8,7 @@ import { Latest } from "../core/latest.js";
 import { numbers } from "../core/server.js";
 import { afterBlocks } from "../core/states.js";
 import { follow } from "../core/tab_shell.js";
+import { View } from "../core/view.js";
 import { ItemPlane } from "./item_plane.js";
 import { SetTable } from "./method_table.js";
 import { Neighbors } from "./neighbors.js";
@@ -57,7 +58,7 @@ const FILES = [
   ["All vectors (Parquet)", "The same for pandas, Polars or DuckDB; needs pyarrow on the server", "parquet"],
 ];
 
-class SetView {
+class SetView extends View {
   /** @type {SetDescription | null} */
   set = null;
   named = el("h3", { dir: "auto" }); // which example or file this is the result of
@@ -74,15 +75,16 @@ class SetView {
   own = caption();
   plane = new ItemPlane((item) => this.#item(item));
   neighbors = new Neighbors((item) => this.#item(item));
+  views = [this.plane, this.neighbors];
   row = ""; // of which the vectors are: the chosen method and layer
   files = saveRow(
     "Save the table or the vectors",
     FILES.map(([text, title, path]) => [text, title, () => fileAt(this.#file(path))]),
   );
-  link = new SetLink();
+  link = new SetLink(this.signal);
   first = ""; // method and layer that it begins with
   fault = el("p", { class: "viz-alert", role: "alert", hidden: true });
-  body = el(
+  node = el(
     "div",
     { class: "viz-pool", hidden: true },
     el("div", { class: "viz-facts" }, this.named, this.model),
@@ -95,16 +97,17 @@ class SetView {
     ),
   );
   #asked = new Latest((sentence) => {
-    this.body.classList.remove("viz-pool-busy");
+    this.node.classList.remove("viz-pool-busy");
     this.fault.hidden = false;
     this.fault.textContent = sentence;
   });
 
   constructor(/** @type {HTMLElement} */ root) {
-    root.replaceChildren(this.body);
+    super();
+    root.replaceChildren(this.node);
     query(this.files, "button").append(" table or vectors"); // beside the plane's
-    onTheme(() => this.plane.draw());
-    for (const source of [current, dataset]) source.on(() => this.#sayModel());
+    onTheme(() => this.draw(), this.signal);
+    for (const source of [current, dataset]) source.on(() => this.#sayModel(), this.signal);
     this.link.open();
     onWidth(root, () => this.link.begin());
   }
@@ -115,7 +118,7 @@ class SetView {
     const examples = [...document.querySelectorAll(".viz-set-example")].map((each) => each.textContent.trim());
     this.texts = examples.includes(set.set) ? "" : dataset.text;
     this.set = set;
-    this.body.hidden = false;
+    this.node.hidden = false;
     this.named.textContent = set.set;
     this.answer.textContent = set.answer;
     this.answer.hidden = !set.answer;
@@ -167,17 +170,17 @@ class SetView {
     const row = `${new URLSearchParams({ method, layer })}`;
     this.table.mark(method, Number(layer));
     this.row = row;
-    this.body.classList.add("viz-pool-busy");
+    this.node.classList.add("viz-pool-busy");
     return this.#asked.run(async (fresh) => {
       const several = set.names.length > 1; // one item alone has no plane
       const plane = several && (await fresh(numbers(`viz/set/${set.key}/plane?${row}`)));
       const title = `${called(method)}, ${afterBlocks(Number(layer))}`;
-      this.body.classList.remove("viz-pool-busy");
+      this.node.classList.remove("viz-pool-busy");
       this.fault.hidden = true;
       this.plane.node.hidden = !plane;
       if (plane) this.plane.show(set, plane, title, this.neighbors.item);
       this.#item(this.neighbors.item);
-      this.body.dataset.painted = `${set.key}:${method}:${layer}`;
+      this.painted(`${set.key}:${method}:${layer}`);
     });
   }
 

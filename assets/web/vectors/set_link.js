@@ -25,8 +25,9 @@ export class SetLink {
   #begun = false;
   #linked = current.selection.noted(PLACE); // until the set is there
 
-  constructor() {
-    document.addEventListener("click", ({ target }) => target instanceof Element && this.#pressed(target));
+  constructor(/** @type {AbortSignal} */ signal) {
+    const pressed = (/** @type {MouseEvent} */ { target }) => target instanceof Element && this.#pressed(target);
+    document.addEventListener("click", pressed, { signal });
   }
 
   // Press again what the link says was pressed.

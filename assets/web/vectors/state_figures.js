@@ -3,6 +3,7 @@
 import { caption, controls, el } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { inLink } from "../core/link_notes.js";
+import { View } from "../core/view.js";
 import { Figure } from "../views/plotly_figure.js";
 import { ViewControls } from "../views/view_controls.js";
 
@@ -12,10 +13,10 @@ const DRAWN = "similarity"; // the slot of what the tab draws itself
 const SHARED = ["hide_special", "token"]; // chosen in the tab for all of them
 const ANSWERS = "logit_lens"; // and of what a model without a prediction head has not
 
-class StateFigure {
+class StateFigure extends View {
   /** @type {Run | null} */
   run = null;
-  controls = new ViewControls(() => this.draw());
+  controls = new ViewControls(() => this.load());
   /** @type {Record<string, string>} */
   shared = {}; // what the tab has chosen for all of them
   about = caption();
@@ -23,8 +24,10 @@ class StateFigure {
   node = el("section", { class: "viz-hidden-panel" });
 
   constructor(/** @type {ViewDescription} */ view) {
+    super();
     this.view = view;
     this.figure = new Figure(view.title);
+    this.views = [this.figure];
   }
 
   /** Another run, and what the view is of it. @param {Run} run @param {ViewDescription} view */
@@ -37,11 +40,11 @@ class StateFigure {
       .map((control) => (control.name === "task" ? { ...control, choices: run.tasks } : control));
     this.controls.show(run, own, ({ default: usual, choices }) => usual || choices[0]);
     for (const [name, field] of Object.entries(this.controls.fields))
-      inLink(`hidden.${name === "show" ? view.name : name}`, field);
+      inLink(`hidden.${name === "show" ? view.name : name}`, field, this.signal);
     return this;
   }
 
-  draw() {
+  load() {
     if (!this.run || this.view.missing) return null;
     const taken = this.view.controls.map(({ name }) => name);
     const shared = Object.entries(this.shared).filter(([name]) => taken.includes(name));
@@ -50,13 +53,13 @@ class StateFigure {
   }
 }
 
-export class StateFigures {
+export class StateFigures extends View {
   /** @type {Run | null} */
   run = null;
   /** @type {StateFigure[]} */
-  figures = [];
+  views = [];
   /** @type {Record<string, StateFigure>} */
-  #known = {}; // by their views; one stays, for it watches the page's theme
+  #known = {}; // by their views
   node = el("div", { class: "viz-hidden-panels" });
   #asked = new Latest((sentence) => this.node.replaceChildren(caption(sentence)));
 
@@ -66,14 +69,14 @@ export class StateFigures {
       if (this.run !== run) {
         const there = views.filter(({ place }) => place.slot !== DRAWN && (place.slot !== ANSWERS || run.tasks.length));
         this.run = run;
-        this.figures = there.map((view) => {
+        this.views = there.map((view) => {
           this.#known[view.name] ??= new StateFigure(view);
           return this.#known[view.name].enter(run, view);
         });
-        this.node.replaceChildren(...this.figures.map(({ node }) => node));
+        this.node.replaceChildren(...this.views.map(({ node }) => node));
       }
       const shared = { token: String(token), hide_special: hide ? "yes" : "no" };
-      for (const figure of this.figures) Object.assign(figure, { shared }).draw();
+      for (const figure of this.views) Object.assign(figure, { shared }).load();
     });
   }
 }

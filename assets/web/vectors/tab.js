@@ -6,6 +6,7 @@ import { inLink, linkedOf } from "../core/link_notes.js";
 import { ADDED_TOKENS } from "../core/run.js";
 import { blocksPassed } from "../core/states.js";
 import { TabShell } from "../core/tab_shell.js";
+import { known } from "../core/view.js";
 import { Depth, Player } from "../views/layer_player.js";
 import { PartSwitch } from "../views/part_switch.js";
 import { learned } from "./learn.js";
@@ -25,12 +26,12 @@ const PARTS = {
 
 // Called by the page once; the run and the selection are those of all tabs.
 export function mount(/** @type {HTMLElement} */ root) {
-  window.vizHidden = new VectorsTab(root);
+  known("vizHidden", new VectorsTab(root));
 }
 
 class VectorsTab extends TabShell {
   depth = new Depth();
-  player = new Player(this.depth, () => this.loading);
+  player = new Player(this.depth, () => this.loading, this.signal);
   /** @type {Promise<unknown> | undefined} */
   loading;
   /** @type {Run | null} */
@@ -44,10 +45,11 @@ class VectorsTab extends TabShell {
       this.depth.set({ layer });
     },
   };
-  parts = new PartSwitch(PARTS, () => this.refresh());
+  parts = new PartSwitch(PARTS, () => this.refresh(), this.signal);
   poolings = new Poolings(this.acts);
-  similarity = new TokenSimilarity(this.acts, this.poolings.chosen);
+  similarity = new TokenSimilarity(this.acts, this.poolings.node);
   figures = new StateFigures();
+  views = [this.poolings, this.poolings.texts, this.poolings.padding, this.similarity, this.figures];
   folded = el("summary");
   more = el(
     "details",
@@ -61,7 +63,7 @@ class VectorsTab extends TabShell {
   switch = el(
     "label",
     { class: "viz-control viz-check" },
-    inLink("hidden.special", this.special),
+    inLink("hidden.special", this.special, this.signal),
     "With special tokens",
   );
 
@@ -76,25 +78,29 @@ class VectorsTab extends TabShell {
       el("h2", { class: "viz-lead viz-of-one" }, similarity.lead, " ", poolings.lead),
       ...[similarity.node, poolings.all, this.more, poolings.texts.node, poolings.padding.node],
     );
-    current.selection.on((changed) => changed.has("query") && this.refresh());
+    current.selection.on((changed) => changed.has("query") && this.refresh(), this.signal);
     current.onHover((token) => {
       if (this.shown) for (const part of [this.poolings.shares, this.similarity]) part.mark(token);
-    });
-    learned.on(() => this.refresh());
+    }, this.signal);
+    learned.on(() => this.refresh(), this.signal);
     // Of another run the layer and the second text are not those of the link.
     current.on((run) => {
       if (run && run.key !== current.selection.opened) current.selection.note({ [LAYER]: "", [PARTS.signs.two]: "" });
-    });
+    }, this.signal);
     onWidth(poolings.padding.node, () => this.refresh()); // which asks only in sight
     this.depth.on(() => {
       const { layer } = this.depth;
       current.selection.note({ [LAYER]: layer === this.shown?.nLayers ? "" : String(layer) });
       this.refresh();
     });
-    current.selection.restored(LAYER, () => {
-      const { shown } = this;
-      if (shown?.key === current.selection.opened) this.acts.layer(depthOf(shown));
-    });
+    current.selection.restored(
+      LAYER,
+      () => {
+        const { shown } = this;
+        if (shown?.key === current.selection.opened) this.acts.layer(depthOf(shown));
+      },
+      this.signal,
+    );
     this.parts.openLinked();
     this.open();
   }
@@ -119,8 +125,8 @@ class VectorsTab extends TabShell {
   }
 
   /** @override */
-  redraw() {
-    this.poolings.draw();
+  draw() {
+    super.draw();
     this.refresh();
   }
 

@@ -1,6 +1,7 @@
 // Numbers over the tokens of an input, some below 0: chips with their numbers, or the patches of its picture.
 
 import { el } from "../core/dom.js";
+import { View } from "../core/view.js";
 import { descending } from "../views/shading.js";
 import { TokenChoice, tokensOf } from "../views/token_choice.js";
 import { fixed, signedBar } from "./results.js";
@@ -12,7 +13,7 @@ import { fixed, signedBar } from "./results.js";
 const LISTED = 6;
 const SIZE = { widest: 380, tallest: 300 };
 
-export class Shares {
+export class Shares extends View {
   /** @type {Shown | null} */
   shown = null;
   token = -1; // that is chosen
@@ -22,6 +23,7 @@ export class Shares {
 
   /** Without acts of its own, what is chosen is chosen here alone. @param {string} label @param {Acts | null} acts */
   constructor(label, acts = null) {
+    super();
     const own = {
       hover: (/** @type {number | null} */ at) => this.mark(at),
       choose: (/** @type {number} */ at) => this.pick(at),

@@ -3,6 +3,7 @@
 import { caption, el } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { afterBlocks, STATES_AXIS } from "../core/states.js";
+import { View } from "../core/view.js";
 import { fullScreen } from "../views/full_screen.js";
 import { savePicture } from "../views/plotly_figure.js";
 import { fileAt, saveRow } from "../views/save_row.js";
@@ -24,7 +25,7 @@ const MEASURES =
 const SMOOTHING =
   "Watch whether the mean cosine rises toward 1 and the spread falls toward 0: the tokens are becoming alike. Mean cosine: over all pairs of different tokens. Spread: ‖states − their mean‖ ÷ ‖states‖. A high cosine alone does not prove over-smoothing: states of unrelated inputs may share a direction too.";
 
-export class TokenSimilarity {
+export class TokenSimilarity extends View {
   /** @type {State | null} */
   state = null;
   #latest = new Latest((sentence) => this.#fail(sentence));
@@ -46,6 +47,7 @@ export class TokenSimilarity {
 
   /** `beside` stands at the end of the lines. @param {Acts} acts @param {HTMLElement} beside */
   constructor(acts, beside) {
+    super();
     this.matrix = new SimilarityMatrix(acts, this.told);
     this.chart = new LineChart("Over-smoothing", { xTitle: STATES_AXIS, yTitle: "cosine, ratio", choose: acts.layer });
     this.nearest = new Nearest(acts);
@@ -75,7 +77,7 @@ export class TokenSimilarity {
         await this.#draw(state, fresh);
         this.#say("");
         const { run, layer, hide, token } = state;
-        this.node.dataset.painted = `${run.key}:${layer}:${hide}:${token}`;
+        this.painted(`${run.key}:${layer}:${hide}:${token}`);
       },
       { tell: busy, patience: PATIENCE },
     );
@@ -94,7 +96,7 @@ export class TokenSimilarity {
   #fail(/** @type {string} */ sentence) {
     this.#say(sentence);
     this.node.classList.add("viz-failed");
-    delete this.node.dataset.painted;
+    this.stale();
   }
 
   #say(/** @type {string} */ sentence) {

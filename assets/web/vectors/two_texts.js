@@ -2,6 +2,7 @@
 
 import { button, caption, el, onSight } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
+import { View } from "../core/view.js";
 import { oneStop } from "../views/one_stop.js";
 import { Figure } from "../views/plotly_figure.js";
 import { alikeSaid, called, closest, fixed } from "./results.js";
@@ -30,7 +31,7 @@ export function asked(text, pair, { layer, method }) {
   return `token_pairs?${new URLSearchParams({ other, method, state: String(layer) })}`;
 }
 
-export class TwoTexts {
+export class TwoTexts extends View {
   /** @type {Run | null} */
   run = null;
   /** @type {Pooling} */
@@ -57,6 +58,7 @@ export class TwoTexts {
   answer = el("p", { class: "viz-pool-answer", role: "status", hidden: true });
   notes = el("ul", { class: "viz-notes" });
   map = new Figure("Part of each pair of tokens", { caption: false });
+  views = [this.map];
   result = el("div", { class: "viz-pool", hidden: true }, this.notes, this.map.node, caption(NOT));
   node = el(
     "section",
@@ -72,6 +74,7 @@ export class TwoTexts {
   /** `link` is what it has of a run's second text; `pool` chooses a pooling.
    * @param {{ of: (run: Run) => string, note: (text: string) => unknown }} link @param {(method: string) => unknown} pool */
   constructor(link, pool) {
+    super();
     this.link = link;
     this.pool = pool;
     this.form.addEventListener("submit", (event) => {
@@ -127,7 +130,7 @@ export class TwoTexts {
       if (found.why) return this.#say(found.why);
       this.#draw(found);
       this.map.show(run, path);
-      this.node.dataset.painted = `${run.key}:${path}`;
+      this.painted(`${run.key}:${path}`);
     });
   }
 
@@ -163,6 +166,6 @@ export class TwoTexts {
     this.answer.hidden = false;
     this.answer.textContent = sentence;
     this.result.hidden = true;
-    delete this.node.dataset.painted;
+    this.stale();
   }
 }

@@ -1,8 +1,9 @@
 // A canvas with a square of cells: where it lies, which cell is under the pointer, and where a cell is on the screen.
 
 import { Viewport } from "../core/viewport.js";
+import { View } from "../core/view.js";
 
-export class CellCanvas {
+export class CellCanvas extends View {
   canvas = document.createElement("canvas");
   view = new Viewport(0);
   left = 0; // pixels

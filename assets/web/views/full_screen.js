@@ -11,8 +11,9 @@ const FULL = "viz-full";
 const CORNERS = "M5 1H1v4M9 1h4v4M5 13H1V9M9 13h4V9";
 const FIELDS = "input, textarea, select, [contenteditable]";
 
-/** @type {Map<HTMLElement, View>} */ const views = new Map();
+/** @type {WeakMap<HTMLElement, View>} */ const views = new WeakMap();
 /** @type {HTMLElement | null} */ let shown = null;
+let listens = false;
 
 /** The button that shows a view alone; `redraw` fits what it draws to the new room.
  * @type {(node: HTMLElement, redraw?: () => unknown) => HTMLButtonElement} */
@@ -22,7 +23,7 @@ export function fullScreen(node, redraw = () => {}) {
   const line = { d: CORNERS, fill: "none", stroke: "currentColor", "stroke-width": 1.6 };
   opener.append(svg("svg", { viewBox: "0 0 14 14", width: 14, height: 14, "aria-hidden": "true" }, svg("path", line)));
   label(opener, SCREEN.open);
-  if (!views.size) listen();
+  if (!listens) listen();
   views.set(node, { opener, redraw, names: SCREEN });
   node.classList.add("viz-fullable");
   return opener;
@@ -128,6 +129,7 @@ function meant() {
 
 // Once, with the first view.
 function listen() {
+  listens = true;
   document.addEventListener("fullscreenchange", () => {
     if (shown && !document.fullscreenElement) leave();
   });

@@ -1,7 +1,8 @@
 // Heads placed by what they do: a point a head, by two statistics.
 
-import { control, controls, css, el, number, onTheme, options } from "../core/dom.js";
+import { control, controls, css, el, number, options } from "../core/dom.js";
 import { inLink } from "../core/link_notes.js";
+import { View } from "../core/view.js";
 import { headName } from "./cells.js";
 import { section } from "./headed.js";
 import { dot, Plane, ring } from "./plane.js";
@@ -13,7 +14,7 @@ import { outstanding, placed } from "./scatter_labels.js";
 
 const [NAMED, FONT] = [8, "600 12px system-ui, sans-serif"]; // names along each axis
 
-export class HeadPlane {
+export class HeadPlane extends View {
   /** @type {Numbers | null} */
   table = null;
   /** @type {HeadPlace} */
@@ -30,6 +31,7 @@ export class HeadPlane {
   /** `usual` are the names of what is across and up at first; `tab` keeps others in its link.
    * @param {(place: HeadPlace) => unknown} choose @param {{ title: string, tab: string, usual: { x: string, y: string } }} more */
   constructor(choose, { title, tab, usual }) {
+    super();
     [this.tab, this.usual] = [tab, usual];
     this.plane = new Plane(
       { class: "viz-plane", role: "img", "aria-label": title },
@@ -42,7 +44,6 @@ export class HeadPlane {
     );
     const fields = controls(control("Up:", this.y), control("Across:", this.x));
     this.node = section(...["viz-placed", title, title], ...[fields, this.plane.node, this.told]);
-    onTheme(() => this.draw());
   }
 
   /** @type {(table: Numbers, chosen: HeadPlace) => void} */
@@ -55,7 +56,7 @@ export class HeadPlane {
         const before = this[axis].value || this.usual[axis];
         this[axis].replaceChildren(...options(titles));
         if (before in table.words) this[axis].value = before;
-        if (!this.#titles) inLink(`${this.tab}.${axis}`, this[axis]);
+        if (!this.#titles) inLink(`${this.tab}.${axis}`, this[axis], this.signal);
       }
       this.#titles = String(titles);
     }

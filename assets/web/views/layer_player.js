@@ -43,12 +43,12 @@ export class Player {
   );
 
   /** `ready` waits until the layer that was chosen is drawn.
-   * @param {Layered} selection @param {() => Promise<unknown> | undefined} ready */
-  constructor(selection, ready) {
+   * @param {Layered} selection @param {() => Promise<unknown> | undefined} ready @param {AbortSignal} signal */
+  constructor(selection, ready, signal) {
     this.selection = selection;
     this.ready = ready;
-    selection.on((changed) => changed.has("layer") && this.#tell());
-    this.#stillness.addEventListener("change", () => this.#tell());
+    selection.on((changed) => changed.has("layer") && this.#tell(), signal);
+    this.#stillness.addEventListener("change", () => this.#tell(), { signal });
   }
 
   show(/** @type {{ nLayers: number }} */ { nLayers }) {

@@ -2,6 +2,7 @@
 
 import { largest, makeScale, mixed, rgb, rgbText, shade } from "../core/colors.js";
 import { caption, css, el, isDark, number } from "../core/dom.js";
+import { View } from "../core/view.js";
 import { walked } from "./cells.js";
 import { fullScreen } from "./full_screen.js";
 import { maskColors, OUTLINED, swatches, TokenGrid } from "./mask_grid.js";
@@ -35,7 +36,7 @@ class Grid extends TokenGrid {
   }
 }
 
-export class MaskPanels {
+export class MaskPanels extends View {
   n = 0; // cells a side
   /** @type {Cell} */
   place = [0, 0];
@@ -52,6 +53,7 @@ export class MaskPanels {
   );
 
   constructor() {
+    super();
     for (const grid of Object.values(this.grids)) this.#listen(grid);
   }
 

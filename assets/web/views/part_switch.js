@@ -10,8 +10,9 @@ import { oneStop } from "./one_stop.js";
 export class PartSwitch {
   part = "";
 
-  /** `opened` is told each part that is opened, the first one too. @param {Parts} parts @param {(part: string) => unknown} opened */
-  constructor(parts, opened) {
+  /** `opened` is told each part that is opened, the first one too.
+   * @param {Parts} parts @param {(part: string) => unknown} opened @param {AbortSignal} signal */
+  constructor(parts, opened, signal) {
     this.parts = parts;
     this.opened = opened;
     this.buttons = Object.entries(parts.titles).map(([name, title]) =>
@@ -19,7 +20,8 @@ export class PartSwitch {
     );
     const named = { class: "viz-switch", role: "group", "aria-label": "Question" };
     this.node = oneStop(el("div", named, ...this.buttons));
-    current.selection.restored(parts.note, () => this.#open(current.selection.noted(parts.note) || this.#usual));
+    const restore = () => this.#open(current.selection.noted(parts.note) || this.#usual);
+    current.selection.restored(parts.note, restore, signal);
   }
 
   get #usual() {

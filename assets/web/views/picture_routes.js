@@ -3,6 +3,7 @@
 import { strongestAt } from "../core/colors.js";
 import { css, el, fit, svg } from "../core/dom.js";
 import { afterBlocks } from "../core/states.js";
+import { View } from "../core/view.js";
 import { patchAt, squareOf } from "./patch_canvas.js";
 import { shareSaid } from "./routes_layout.js";
 
@@ -14,13 +15,14 @@ const LINE = 14; // pixels of a line of a file, and between its pictures
 const STRONG = 0.9; // opacity of the largest share
 const [FOR, AGAINST] = ["rgb(255 96 32)", "rgb(56 140 255)"]; // seen on dark and on light pictures
 
-export class PictureRoutes {
+export class PictureRoutes extends View {
   /** @type {Shown | null} */ #shown = null;
   /** @type {HTMLImageElement | null} */ #image = null;
   #side = SIDE;
   node = el("div", { class: "viz-route-pictures" });
 
   constructor(/** @type {(token: number) => unknown} */ choose) {
+    super();
     this.choose = choose;
     this.node.addEventListener("click", (event) => this.#press(event));
   }

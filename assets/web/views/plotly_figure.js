@@ -1,8 +1,9 @@
 // A Plotly figure that the server made of a run, drawn by the Plotly that is installed with it.
 
-import { button, caption, el, onTheme } from "../core/dom.js";
+import { button, caption, el } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { address } from "../core/server.js";
+import { View } from "../core/view.js";
 import { laidOut, onPaper } from "./figure_layout.js";
 import { captionOf, titleOf } from "./figure_numbers.js";
 import { BARE } from "./figure_room.js";
@@ -47,7 +48,7 @@ export async function savePicture(figure, name, format) {
   return (await plotly()).downloadImage(paper, { format, width, height, filename: name, scale: 2 });
 }
 
-export class Figure {
+export class Figure extends View {
   #latest = new Latest((sentence) => this.fail(sentence, true));
   /** @type {{ figure: FigureJson, library: Plotly, run: Run, path: string } | null} */
   #drawn = null;
@@ -78,13 +79,13 @@ export class Figure {
 
   // Without `caption`, what it measures is said beside it already.
   constructor(/** @type {string} */ label, { caption = true } = {}) {
+    super();
     this.caption = caption;
     this.said.textContent = label;
     this.canvas.setAttribute("aria-label", label);
     const parts = [this.title, this.said, this.retry, this.canvas, this.measures, this.take, this.table];
     this.node = el("figure", { class: "viz-figure" }, ...parts);
-    this.node.prepend(fullScreen(this.node, () => this.#draw()));
-    onTheme(() => this.#draw());
+    this.node.prepend(fullScreen(this.node, () => this.draw()));
     new ResizeObserver(() => this.#resized()).observe(this.node);
   }
 
@@ -103,8 +104,8 @@ export class Figure {
         const [figure, library] = await fresh(Promise.all([answer, plotly()]));
         this.#drawn = { figure, library, run, path };
         this.#enter(figure);
-        await fresh(this.#draw());
-        this.node.dataset.painted = asked;
+        await fresh(this.draw());
+        this.painted(asked);
         return figure;
       },
       { tell: (seconds) => this.#wait(seconds) },
@@ -112,12 +113,17 @@ export class Figure {
     return this.#showing;
   }
 
+  clear() {
+    super.clear();
+    this.#asked = ""; // also what is here is asked for again
+  }
+
   // Say why there is no figure; one that is there goes, for it is of something else.
   fail(/** @type {string} */ sentence, again = false) {
     this.#latest.stop();
     this.#asked = "";
     this.#drawn = null;
-    delete this.node.dataset.painted;
+    this.stale();
     this.node.classList.remove("viz-busy");
     this.node.classList.add("viz-failed");
     this.said.textContent = sentence;
@@ -142,7 +148,7 @@ export class Figure {
   }
 
   // A hidden figure has no width; it is drawn when it is seen.
-  async #draw() {
+  async draw() {
     const width = this.canvas.clientWidth;
     if (!this.#drawn || !width) return;
     const { figure, library, path } = this.#drawn;
@@ -158,7 +164,7 @@ export class Figure {
   }
 
   #resized() {
-    if (this.canvas.clientWidth !== this.#width) requestAnimationFrame(() => this.#draw());
+    if (this.canvas.clientWidth !== this.#width) requestAnimationFrame(() => this.draw());
   }
 
   #numbers(/** @type {string} */ kind) {

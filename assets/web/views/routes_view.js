@@ -5,6 +5,7 @@ import { control, el, onWidth, svg } from "../core/dom.js";
 import { fitted } from "../core/labels.js";
 import { afterBlocks } from "../core/states.js";
 import { isolated } from "../core/token_names.js";
+import { View } from "../core/view.js";
 import { amountSaid, curves, folded, linkSaid, roomy, shareSaid, widthOf } from "./routes_layout.js";
 
 /** @import { Columns, Curve } from "./routes_layout.js" */
@@ -18,7 +19,7 @@ const [THICK, THIN] = [7, 1.2]; // curves
 const NAMED = 6; // curves that bear their share and head
 const PLACES = [0.4, 0.6, 0.25, 0.75]; // of a label on its curve
 
-export class RoutesView {
+export class RoutesView extends View {
   /** @type {Run | null} */ run = null;
   /** @type {Explained | null} */ found = null;
   token = -1; // whose name is marked
@@ -34,6 +35,7 @@ export class RoutesView {
 
   /** @param {Acts} acts */
   constructor(acts) {
+    super();
     this.acts = acts;
     this.drawing.setAttribute("aria-roledescription", "graph of tokens and blocks");
     this.drawing.addEventListener("click", (event) => this.#press(event.target));

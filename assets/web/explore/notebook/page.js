@@ -5,6 +5,7 @@ import { query } from "../../core/dom.js";
 import { Run } from "../../core/run.js";
 import { json } from "../../core/server.js";
 import { followNotebook } from "../../core/frame.js";
+import { markPainted } from "../../core/view.js";
 import { mount } from "../tab.js";
 import { tell } from "./kernel.js";
 
@@ -27,7 +28,7 @@ async function open() {
     heard = JSON.stringify(SHARED.map((name) => data.place[name]));
     selection.set(data.place);
   });
-  document.body.dataset.painted = "yes";
+  markPainted(document.body, "yes");
 }
 
 // What the kernel knows of what is looked at here.

@@ -3,6 +3,7 @@
 import { current } from "../../core/app_state.js";
 import { el, query } from "../../core/dom.js";
 import { Run } from "../../core/run.js";
+import { markPainted } from "../../core/view.js";
 import { errorText, writeWith } from "../printed.js";
 import { isSeat } from "../result_code.js";
 import { mount } from "../tab.js";
@@ -26,7 +27,7 @@ const said = TEXTS[languageOf(selection.noted(LANGUAGE))];
 writeWith(said);
 if (apart <= NEAR) open();
 else root.append(el("p", { class: "viz-alert", role: "alert" }, said.file.differs(errorText(apart, 1))));
-document.body.dataset.painted = "";
+markPainted(document.body, "");
 
 function open() {
   const params = new URLSearchParams(location.search);
