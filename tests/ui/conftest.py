@@ -176,7 +176,7 @@ def compare_with(page: Page, key: str) -> None:
     page.select_option("#viz-explain-against", f"run:{key}")
     said = "!document.querySelector('.viz-reference-said').textContent.startsWith('Opening')"
     page.wait_for_function(
-        f"key => vizTab.reference.run?.key === key && {said}", arg=key, timeout=30_000
+        f"key => vizTab.reference.other?.key === key && {said}", arg=key, timeout=30_000
     )
 
 

@@ -71,7 +71,7 @@ def test_a_saved_run_is_compared(visit, minilm, tmp_path):
     page = visit(layer=3, head=1, query=10, key=2).painted()
     page.select_option(AGAINST, label="a saved run …")
     page.set_input_files(".viz-saved-reference", tmp_path / "run.safetensors")
-    page.wait_for_function("vizTab.reference.run")
+    page.wait_for_function("vizTab.reference.other")
     assert page.input_value(AGAINST).startswith("run:")
     page.wait_for_selector(".viz-reference-said >> text=1 of 15 tokens differs: “wide” → “tired”.")
     page.get_by_role("button", name="Show the change", exact=True).click()

@@ -7,8 +7,6 @@ import { View } from "./view.js";
 const withoutRun = () => (current.coming ? "Loading …" : "Type a text or drop a picture, and press Run.");
 
 export class TabShell extends View {
-  /** @type {Run | null} */
-  run = null;
   seen = false;
   always = false; // brought up to date out of sight too
   empty = el("p", { class: "viz-empty" }, withoutRun());

@@ -17,6 +17,8 @@ export function markPainted(node, what) {
 export class View extends Emitter {
   /** @type {HTMLElement} */
   node = /** @type {any} */ (null);
+  /** @type {Run | null} */
+  run = null; // of which it shows something, where it is of a run
   /** @type {View<any>[]} */
   views = []; // within it: they are cleared, drawn and disposed of with it
   #life = new AbortController();

@@ -97,13 +97,13 @@ export class Against {
     if (value === OTHER) return this.rival.value.trim() || null;
     if (value === SAVED) return "";
     if (!value.startsWith(RUN)) return value;
-    const { run } = this.reference;
+    const { other: run } = this.reference;
     return run && !this.barred ? RUN + run.key : "";
   }
 
   // Why this run's answer is not told against the chosen one; "" where it is.
   get barred() {
-    const { run } = this.reference;
+    const { other: run } = this.reference;
     return this.#run && run && this.select.value.startsWith(RUN) ? unshared(this.#run, run) : "";
   }
 
@@ -111,7 +111,7 @@ export class Against {
   get twin() {
     const { value } = this.select;
     const run = this.#run;
-    if (value.startsWith(RUN)) return this.reference.run?.link.a ?? "";
+    if (value.startsWith(RUN)) return this.reference.other?.link.a ?? "";
     const [[counterpart] = [""]] = run ? swapped(run) : [];
     const text = value === OTHER ? this.rival.value.trim() : value;
     return text.includes(" ") ? text : counterpart; // not a label or a word

@@ -15,8 +15,6 @@ export class AnyView extends View {
   #latest = new Latest((sentence) => this.figure.fail(sentence));
   /** @type {Run | null} */
   #of = null; // of which the views are offered
-  /** @type {Run | null} */
-  run = null;
   /** @type {Views} */
   offered = {};
   view = el("select", {

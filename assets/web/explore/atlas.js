@@ -25,7 +25,6 @@ const [LEAST, MOST] = [8, 62]; // pixels a side
 
 export class Atlas extends View {
   #latest = new Latest();
-  /** @type {Run | null} */ run = null;
   /** @type {Numbers[]} */ #maps = []; // of each layer that came
   /** @type {HeadValue[]} */ places = []; // in the order shown
   /** @type {Map<string, number>} */ at = new Map(); // the place of a head

@@ -22,7 +22,6 @@ const OTHERS = "Mask, delete or replace the word";
 const DONE = "Done; click to undo";
 
 export class CutHere extends View {
-  /** @type {Run | null} */ #run = null;
   #missing = ""; // why nothing can be changed
   #due = false;
   remove = this.#toggle(() => removing(this.selection.layer, headsOf(this.selection.head)), "remove");
@@ -56,14 +55,14 @@ export class CutHere extends View {
 
   // A new run; whether it can be run again is asked by ask(), once the maps are there.
   show(/** @type {Run} */ run) {
-    [this.#run, this.#missing] = [run, ""];
+    [this.run, this.#missing] = [run, ""];
     this.#tell("");
     this.#draw();
   }
 
   async ask(/** @type {Run} */ run) {
     const said = await run.json("whatif/offered").catch((fault) => ({ fixed: sentenceOf(fault) }));
-    if (this.#run !== run) return;
+    if (this.run !== run) return;
     this.#missing = /** @type {WhatIfOffered} */ (said).fixed;
     this.#draw();
     if (this.#missing) this.#tell(this.#missing);
@@ -72,7 +71,7 @@ export class CutHere extends View {
 
   // Update after the click is painted, once per burst of choices.
   #soon() {
-    if (this.#due || !this.#run) return;
+    if (this.#due || !this.run) return;
     this.#due = true;
     painted().then(() => {
       this.#due = false;
@@ -81,7 +80,7 @@ export class CutHere extends View {
   }
 
   #draw() {
-    const run = this.#run;
+    const run = this.run;
     if (!run) return;
     const { layer, head, query, key } = this.selection;
     const [from, to] = [query, key].map((token) => shownName(run, this.selection, token));
@@ -105,7 +104,7 @@ export class CutHere extends View {
   // Only what is another is written: the words of a long text would be styled anew for each new node.
   /** @type {(node: Choice, words: string[], why: string) => void} */
   #label(node, words, why) {
-    const made = Boolean(!why && this.#run && changedRun.has(this.#run, node.codes()));
+    const made = Boolean(!why && this.run && changedRun.has(this.run, node.codes()));
     if (node.childElementCount !== words.length) node.replaceChildren(...words.map(part));
     for (const [at, word] of words.entries()) {
       const text = /** @type {Text} */ (node.children[at].firstChild);
@@ -139,7 +138,7 @@ export class CutHere extends View {
   // The tokens of the chosen pair; all of a word, where sub-words are merged.
   #units() {
     const { query, key, words } = this.selection;
-    const units = this.#run?.shown({ hide: false, words });
+    const units = this.run?.shown({ hide: false, words });
     const of = (/** @type {number} */ token) => units?.[units.places[token]]?.tokens ?? [token];
     return { queries: of(query), keys: of(key) };
   }

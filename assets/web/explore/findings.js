@@ -18,7 +18,6 @@ const SWITCHES = ["hide", "renorm", "words"]; // which findings do not follow
 
 export class FindingsView extends View {
   #latest = new Latest((sentence) => this.chips.replaceChildren(el("span", { class: "viz-caption" }, sentence)));
-  /** @type {Run | null} */ #run = null;
   /** @type {Findings | null} */ #found = null;
   /** @type {Explained | null} */ #answer = null;
   /** @type {Explained | null} */ #effect = null;
@@ -55,13 +54,13 @@ export class FindingsView extends View {
   clear() {
     super.clear();
     this.#latest.stop();
-    [this.#run, this.#found, this.#answer, this.#effect, this.#rank] = [null, null, null, null, ""];
+    [this.run, this.#found, this.#answer, this.#effect, this.#rank] = [null, null, null, null, ""];
     for (const part of [this.said, this.actions, this.chips]) part.classList.add("viz-stale");
   }
 
   // Show what stands out in a run; a page without a choice goes to the first finding.
   show(/** @type {Run} */ run) {
-    [this.#run, this.#found] = [run, null];
+    [this.run, this.#found] = [run, null];
     for (const part of [this.actions, this.chips]) part.classList.remove("viz-stale");
     this.chips.replaceChildren(el("span", { class: "viz-caption" }, "Looking for what stands out …"));
     this.#offer(run);
@@ -134,7 +133,7 @@ export class FindingsView extends View {
   // Go where a finding is; of a token that is hidden, special ones are shown again.
   #go(/** @type {{ layer: number, head: number, query?: number, key?: number }} */ place) {
     const { query, key, hide } = { ...this.selection, ...place };
-    const hidden = hide && [query, key].some((token) => this.#run?.special[token]);
+    const hidden = hide && [query, key].some((token) => this.run?.special[token]);
     this.selection.set({ ...place, ...(hidden && { hide: false }) });
   }
 
@@ -162,12 +161,12 @@ export class FindingsView extends View {
 
   /** @type {(layer: number, head: Head) => boolean} */
   #removed(layer, head) {
-    return codesOf(this.#run).includes(`h${layer}.${head}`);
+    return codesOf(this.run).includes(`h${layer}.${head}`);
   }
 
   // The sentence of what is chosen: that of a finding, or the same words for any other pair.
   #say() {
-    const said = this.#run && this.#sentence(this.#run);
+    const said = this.run && this.#sentence(this.run);
     if (!said) return;
     this.said.classList.remove("viz-stale");
     this.said.replaceChildren(...said);

@@ -11,7 +11,6 @@ import { View } from "../core/view.js";
 const TITLE = "Heads by two of their numbers";
 
 export class HeadsPlane extends View {
-  /** @type {Run | null} */ #run = null;
 
   /** @param {Selection} selection @param {PairLinksView} pair @param {HeadStatistics} statistics @param {Explaining} explained */
   constructor(selection, pair, statistics, explained) {
@@ -28,12 +27,12 @@ export class HeadsPlane extends View {
   }
 
   show(/** @type {Run} */ run) {
-    this.#run = run;
+    this.run = run;
     this.draw();
   }
 
   draw() {
-    const run = this.#run;
+    const run = this.run;
     const { layer, head } = this.selection;
     const due = run && !run.unsplit && !this.explained.found; // else an axis falls back to what is there, and stays
     if (!run || due || !this.node.clientWidth) return super.draw();

@@ -44,7 +44,6 @@ export function kept({ hide, renorm }) {
 export class InputView extends View {
   #latest = new Latest((sentence) => this.#failed(sentence));
   #previewing = new Latest((sentence) => this.told.replaceChildren(sentence));
-  /** @type {Run | null} */ run = null;
   /** @type {RowView | null} */ #wanted = null;
   /** @type {RowView | null} */ #shown = null;
   /** @type {HTMLImageElement | null} */ #image = null;
@@ -165,13 +164,13 @@ export class InputView extends View {
   #before(/** @type {Run} */ run) {
     const codes = codesOf(run);
     if (codes.length) return makesText(codes) ? null : changedRun.plainOf(run);
-    const { run: other } = this.reference;
+    const { other } = this.reference;
     const same = other?.model === run.model && other.n === run.n;
     return same && partners(run, other).every((to, at) => to === at) ? other : null;
   }
 
   get #against() {
-    return this.reference.run?.key ?? "";
+    return this.reference.other?.key ?? "";
   }
 
   #failed(/** @type {string} */ sentence) {

@@ -33,7 +33,6 @@ export class LinesView extends View {
   #scrolling = new Latest();
   #resting = new Latest();
   #all = new AllLines();
-  /** @type {Run | null} */ #run = null;
   #asked = ""; // which maps
   #loaded = "";
   #long = false;
@@ -92,7 +91,7 @@ export class LinesView extends View {
   }
 
   show(/** @type {Run} */ run) {
-    this.#run = run;
+    this.run = run;
     this.pairs.hidden = !(run.segments.includes(0) && run.segments.includes(1));
     this.pair.value = "all";
     this.scroll.scrollTop = 0;
@@ -101,10 +100,10 @@ export class LinesView extends View {
 
   // Anything that changes comes here; a frame draws once, however often it was asked.
   draw() {
-    if (this.#frame || !this.#run || !this.node.open) return;
+    if (this.#frame || !this.run || !this.node.open) return;
     this.#frame = requestAnimationFrame(() => {
       this.#frame = 0;
-      if (this.#run && this.#ready && this.node.clientWidth) this.#paint(this.#run);
+      if (this.run && this.#ready && this.node.clientWidth) this.#paint(this.run);
     });
   }
 
@@ -132,7 +131,7 @@ export class LinesView extends View {
   }
 
   #changed(/** @type {Set<string>} */ changed) {
-    if (!this.#run) return;
+    if (!this.run) return;
     if (RELOADING.some((name) => changed.has(name)) || (this.#long && changed.has("query"))) this.#load();
     else this.draw();
   }
@@ -140,7 +139,7 @@ export class LinesView extends View {
   // Fetch the chosen heads' maps; nothing while the section is closed.
   async #load() {
     const { selection } = this;
-    const run = this.#run;
+    const run = this.run;
     if (!run || !this.node.open) return;
     const index = run.shown(selection);
     const chosen = headsOf(selection.head);
@@ -157,13 +156,13 @@ export class LinesView extends View {
   }
 
   #picture() {
-    return canvasPng(this.canvas, `${this.#run?.model}-${this.selection.name}-lines`);
+    return canvasPng(this.canvas, `${this.run?.model}-${this.selection.name}-lines`);
   }
 
   // Choose the lines to be drawn, and say how many they are.
   #choose() {
     const { index } = this;
-    const [run, share, pair] = [this.#run, Number(this.share.input.value) / 100, PAIRS[this.pair.value]];
+    const [run, share, pair] = [this.run, Number(this.share.input.value) / 100, PAIRS[this.pair.value]];
     if (!run || !this.#ready) return;
     const keys = index.map(({ tokens }) => run.segments[tokens[0]]);
     this.#sets = this.maps.map(({ head, rows, values }) => {

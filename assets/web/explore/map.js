@@ -22,7 +22,6 @@ const RELOADING = ["layer", "head", "hide", "renorm", "words", "scale"];
 
 export class AttentionMap extends MapSheet {
   #latest = new Latest();
-  /** @type {Run | null} */ run = null;
   /** @type {Shown | null} */ #laid = null; // what it was laid out for
   scale = makeScale("head", 1);
   /** @type {Cell | null} */ hovered = null;

@@ -16,7 +16,6 @@ const WRITTEN = 0.12; // of the largest: smaller shares are colored, not written
 const LABEL = "A number of each head. Arrow keys move, Enter chooses.";
 
 export class MeasuredHeads extends View {
-  /** @type {Run | null} */ #run = null;
   /** @type {Explained | null} */ #shown = null;
   #doing = "removing";
   /** @type {HeadLink[]} */ #weighed = []; // of the pair whose weights stand there
@@ -40,12 +39,12 @@ export class MeasuredHeads extends View {
 
   /** `doing`: what is done to each head for its effect. @type {(run: Run, shown: Explained, doing: string) => void} */
   show(run, shown, doing) {
-    [this.#run, this.#shown, this.#doing] = [run, shown, doing];
+    [this.run, this.#shown, this.#doing] = [run, shown, doing];
     this.draw();
   }
 
   draw() {
-    const run = this.#run;
+    const run = this.run;
     const shown = this.#shown;
     if (!run || !shown) return;
     const { measure, layer, head } = this.selection;

@@ -32,7 +32,6 @@ export function linesOf({ mean, spread, measure, n }) {
 }
 
 export class OverTexts extends View {
-  /** @type {Run | null} */ #run = null;
   /** @type {TextEffects | null} */ #found = null;
   #offered = ""; // the text that stands there at first
   #work = new Work();
@@ -65,7 +64,7 @@ export class OverTexts extends View {
     if (!own) this.typed.value = this.#offered = run.link.a ? `${run.link.a}\n` : "";
     this.#take();
     this.#work.stop();
-    [this.#run, this.#found] = [run, null];
+    [this.run, this.#found] = [run, null];
     this.result.hidden = true;
     this.node.hidden = Boolean(run.grid || run.unsplit);
     this.#count();
@@ -85,7 +84,7 @@ export class OverTexts extends View {
   }
 
   async #begin() {
-    const run = this.#run;
+    const run = this.run;
     const texts = textsOf(this.typed.value);
     if (!run) return;
     this.stale();
@@ -116,7 +115,7 @@ export class OverTexts extends View {
   }
 
   #table() {
-    return this.#found && csvFile(`${this.#run?.model ?? "run"}-effects`, linesOf(this.#found));
+    return this.#found && csvFile(`${this.run?.model ?? "run"}-effects`, linesOf(this.#found));
   }
 
   #count() {

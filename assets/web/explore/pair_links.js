@@ -22,7 +22,6 @@ const BROAD = 2; // up to this one, other queries give the key nearly as much
 /** Emits when the link of the chosen head is known, or changes. @extends {View<[]>} */
 export class PairLinksView extends View {
   #latest = new Latest((sentence) => this.#fail(sentence));
-  /** @type {Run | null} */ #run = null;
   /** @type {HeadLink[]} */ links = []; // by layer and head, of the pair that is told
   /** @type {Run | null} */ #against = null;
   #of = ""; // which pair these are of
@@ -46,10 +45,10 @@ export class PairLinksView extends View {
     );
     measures.on(() => {
       const { other, run } = this.measures;
-      if (other !== this.#against && this.#run && this.#run === run) this.load(); // another reference, or none any more
+      if (other !== this.#against && this.run && this.run === run) this.load(); // another reference, or none any more
     }, this.signal);
     selection.on((changed) => {
-      if (!this.#run) return;
+      if (!this.run) return;
       if (RELOADING.some((name) => changed.has(name))) this.load();
       else if (changed.has("layer") || changed.has("head")) this.#mark();
     }, this.signal);
@@ -59,19 +58,19 @@ export class PairLinksView extends View {
   clear() {
     super.clear();
     this.#latest.stop();
-    this.#run = null;
+    this.run = null;
     this.node.classList.add("viz-behind");
   }
 
   show(/** @type {Run} */ run) {
-    this.#run = run;
+    this.run = run;
     return this.load();
   }
 
   // Ask for the chosen pair, once it stays chosen.
   load() {
     const { query, key, kept } = this.selection;
-    const run = this.#run;
+    const run = this.run;
     if (!run) return;
     const of = `${run.key}:${kept}:${query}:${key}`;
     const reference = this.measures.other;
@@ -103,7 +102,7 @@ export class PairLinksView extends View {
 
   /** The links of a pair; none while they are on their way. @type {(pair: { query: number, key: number }) => HeadLink[]} */
   of({ query, key }) {
-    return this.#of === `${this.#run?.key}:${this.selection.kept}:${query}:${key}` ? this.links : [];
+    return this.#of === `${this.run?.key}:${this.selection.kept}:${query}:${key}` ? this.links : [];
   }
 
   /** Matching tokens of two runs; null while unknown.

@@ -19,7 +19,6 @@ const LABEL = 20; // room for the numbers of layers
 const ASKED_FOR = ["shared", "log", "sqrt", "percentile"]; // scales that a single row can have; else up to its largest
 
 export class PictureHeads extends View {
-  /** @type {Run | null} */ #run = null;
   /** @type {CanvasImageSource | null} */ #image = null;
   /** @type {Map<number, Numbers>} */ #layers = new Map(); // the rows of each layer that came
   /** @type {Map<number, string>} */ #drawn = new Map(); // as what each layer was drawn
@@ -51,7 +50,7 @@ export class PictureHeads extends View {
 
   show(/** @type {Run} */ run, /** @type {CanvasImageSource | null} */ image) {
     this.latest.stop();
-    [this.#run, this.#image, this.#of] = [run, image, ""];
+    [this.run, this.#image, this.#of] = [run, image, ""];
     this.#layers.clear();
     this.#drawn.clear();
     this.stale();
@@ -63,7 +62,7 @@ export class PictureHeads extends View {
   // The chosen layer first; the others only once they are in sight, one after the other. What is here already is
   // not asked for again, and the answer to an older query is dropped.
   load() {
-    const run = this.#run;
+    const run = this.run;
     const { layer: chosen, query, hide, renorm } = this.selection;
     const kept = { hide, renorm, words: false };
     if (!run?.grid) return;
@@ -94,7 +93,7 @@ export class PictureHeads extends View {
 
   // Draw for the query that the numbers belong to, even if another was chosen since.
   draw() {
-    const run = this.#run;
+    const run = this.run;
     if (!run?.grid || !this.#of) return;
     const query = Number(this.#of.split(":").at(-1));
     const looks = `where query ${run.named(query)} looks`;
@@ -119,7 +118,7 @@ export class PictureHeads extends View {
 
   // Fit a layer's heads in one row.
   #size() {
-    const run = this.#run;
+    const run = this.run;
     if (!run?.grid || !this.node.clientWidth) return;
     const { rows, cols } = run.grid; // in patches
     const room = (this.node.clientWidth - LABEL) / run.nHeads - GAP - FRAME;
@@ -134,7 +133,7 @@ export class PictureHeads extends View {
   }
 
   #drawLayer(/** @type {number} */ layer) {
-    const run = this.#run;
+    const run = this.run;
     const found = this.#layers.get(layer);
     if (!run?.grid || !found) return;
     const { grid } = run;

@@ -18,7 +18,6 @@ const WRITE_MASK = "Write [MASK] in the text where the model should guess (some 
 
 export class Predictions extends View {
   #latest = new Latest((sentence) => this.fault.replaceChildren(sentence));
-  /** @type {Run | null} */ #run = null;
   answer = ""; // the likeliest label of the whole input, or at [MASK]; as shown among the facts
   title = el("summary");
   task = el("select", { "aria-label": "Prediction head", onchange: () => this.#load() });
@@ -41,7 +40,7 @@ export class Predictions extends View {
   }
 
   async show(/** @type {Run} */ run) {
-    this.#run = run;
+    this.run = run;
     this.node.hidden = !run.tasks.length;
     if (this.node.hidden) return;
     this.task.replaceChildren(...options(run.tasks.map((task) => [task, TITLES[task]])));
@@ -50,7 +49,7 @@ export class Predictions extends View {
   }
 
   async #load() {
-    const run = this.#run;
+    const run = this.run;
     const task = this.task.value;
     if (!run?.tasks.length) return;
     await this.#latest.run(async (fresh) => {

@@ -54,13 +54,13 @@ export class Reference extends View {
   }
 
   /** The other run; null where there is none. @returns {Run | null} */
-  get run() {
+  get other() {
     return this.measures.other;
   }
 
   /** The key of what is chosen, or on its way; "" of none. */
   get key() {
-    return this.#awaited || (this.run?.key ?? "");
+    return this.#awaited || (this.other?.key ?? "");
   }
 
   /** The runs to choose from, the latest first. @type {(shown: Run) => [key: string, name: string][]} */
@@ -103,11 +103,11 @@ export class Reference extends View {
     if (run && (swapped || next.changed?.plain === run.key)) {
       this.#given = { plain: run.key, text: next.plainKey, earlier: swapped ? null : reference };
       this.measures.keep(run);
-    } else if (this.run && run?.changed?.plain === next.key && isSame(this.run, next))
+    } else if (this.other && run?.changed?.plain === next.key && isSame(this.other, next))
       this.#back(given?.plain === next.key ? given.earlier : null);
     else if (given && reference?.key === given.plain && ![given.plain, given.text].includes(next.plainKey))
       this.#back(given.earlier);
-    else if (this.run && this.run.key !== next.key && !comparable(this.run, next).maps) this.choose("");
+    else if (this.other && this.other.key !== next.key && !comparable(this.other, next).maps) this.choose("");
   }
 
   #back(/** @type {Run | null} */ earlier) {
@@ -167,7 +167,7 @@ export class Reference extends View {
   }
 
   #sync() {
-    const { run, measures, selection } = this;
+    const { other: run, measures, selection } = this;
     const shown = measures.run;
     if (shown) this.#remember(shown);
     const settled = !this.#linked && !this.#waiting && (run || !this.#fault); // else the link keeps what it has

@@ -13,7 +13,6 @@ const ONE_HEAD = "Choose one head to see which others look where it looks.";
 
 export class SimilarHeadsView extends View {
   #latest = new Latest((sentence) => this.#say("", sentence));
-  /** @type {Run | null} */ #run = null;
   #seen = false;
   #due = false; // another head was chosen while this was out of sight
   title = el("h3");
@@ -36,13 +35,13 @@ export class SimilarHeadsView extends View {
   // Another run is on its way.
   clear() {
     super.clear();
-    this.#run = null;
+    this.run = null;
     this.#latest.stop();
     this.#say("Heads like this one", "");
   }
 
   show(/** @type {Run} */ run) {
-    this.#run = run;
+    this.run = run;
     return this.load();
   }
 
@@ -50,7 +49,7 @@ export class SimilarHeadsView extends View {
   // of all heads for it, and the next click would wait.
   load() {
     const { layer, head, name } = this.selection;
-    const run = this.#run;
+    const run = this.run;
     if (!run) return;
     this.#due = !this.#seen;
     if (this.#due) {

@@ -25,8 +25,6 @@ export class Result extends View {
   plain = null; // without the mask, with the padding that it has
   /** @type {Run | null} */
   home = null; // without either
-  /** @type {Run | null} */
-  run = null; // with a mask, once there is one
   /** @type {MaskResult | null} */
   result = null;
   /** @type {Place | null} */

@@ -27,8 +27,6 @@ const DRIFT =
 const of = (/** @type {Drift} */ { method, case: name }) => `${method}:${name}`;
 
 export class Padding extends View {
-  /** @type {Run | null} */
-  run = null;
   layer = -1;
   slider = inLink(
     "pool.padding",

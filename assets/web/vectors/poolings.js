@@ -33,8 +33,6 @@ const NO_PARTS =
 export class Poolings extends View {
   picked = current.selection.noted(METHOD); // the method that the person, or the link, chose; else the model's own
   method = "";
-  /** @type {Run | null} */
-  run = null;
   /** @type {Pooled | null} */
   found = null;
   #name = ""; // of what is asked for: the run, the layer and the learned query

@@ -20,8 +20,6 @@ const FONT = "12px system-ui, sans-serif";
 
 export class SimilarityMatrix extends CellCanvas {
   bar = el("i", { class: "viz-stat-bar" });
-  /** @type {Run | null} */
-  run = null;
   /** @type {Cells} */
   cells = { kept: [], values: new Float32Array(), edges: [0] };
   token = -1;

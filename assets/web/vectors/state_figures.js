@@ -14,8 +14,6 @@ const SHARED = ["hide_special", "token"]; // chosen in the tab for all of them
 const ANSWERS = "logit_lens"; // and of what a model without a prediction head has not
 
 class StateFigure extends View {
-  /** @type {Run | null} */
-  run = null;
   controls = new ViewControls(() => this.load());
   /** @type {Record<string, string>} */
   shared = {}; // what the tab has chosen for all of them

@@ -20,7 +20,6 @@ const NAMED = 6; // curves that bear their share and head
 const PLACES = [0.4, 0.6, 0.25, 0.75]; // of a label on its curve
 
 export class RoutesView extends View {
-  /** @type {Run | null} */ run = null;
   /** @type {Explained | null} */ found = null;
   token = -1; // whose name is marked
   /** @type {Columns} */ #columns = { groups: [], nodes: [] };
