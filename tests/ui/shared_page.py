@@ -16,7 +16,7 @@ SWITCHES = ("hide", "renorm", "words", "change")
 # Whether the run that is wanted is of a text, of the model that has run the last one.
 ALIKE = """({ kind, model, cut, ran }) => String(kind) === "text" && !cut && !ran
   && vizTab.run.link.kind === "text" && vizTab.run.link.model === String(model)"""
-TAB = ".viz-root > .viz-alert[hidden]"  # every tab that is built has one
+TAB = ".viz-root > .viz-alert:empty"  # every tab that is built has one
 
 # What is chosen on the page, but for the place: controls, folds and pressed buttons by their names.
 CHOSEN = """() => {

@@ -127,7 +127,7 @@ def test_a_fault_names_the_file_and_is_no_error_of_the_page(masks, name, content
     page.select_option("#viz-mask-preset", "window")
     page.fill("[data-size=reach]", "-1")  # the server's sentence too is no error of the console
     page.wait_for_function(
-        "document.querySelector('#viz-masks .viz-alert:not([hidden])')?.textContent"
+        "document.querySelector('#viz-masks .viz-alert:not(:empty)')?.textContent"
         ".includes('at least 0')"
     )
 

@@ -64,6 +64,9 @@ export const caption = (...children) => el("p", { class: "viz-caption" }, ...chi
 /** Small print that is read out when it changes. @type {(...children: (string | Node)[]) => HTMLParagraphElement} */
 export const status = (...children) => el("p", { class: "viz-caption", role: "status" }, ...children);
 
+/** What went wrong, in place; out of sight while it is empty. */
+export const alertLine = () => el("p", { class: "viz-alert", role: "alert" });
+
 /** Choices by [value, text]. @type {(entries: Iterable<readonly [string | number, string]>) => HTMLOptionElement[]} */
 export const options = (entries) => Array.from(entries, ([value, text]) => el("option", { value }, text));
 

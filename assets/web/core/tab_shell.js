@@ -1,7 +1,7 @@
 // A tab: what it says without a run and of a fault, its body, and when it is brought up to date.
 
 import { current } from "./app_state.js";
-import { el, onTheme, onWidth } from "./dom.js";
+import { alertLine, el, onTheme, onWidth } from "./dom.js";
 import { View } from "./view.js";
 
 const withoutRun = () => (current.coming ? "Loading …" : "Type a text or drop a picture, and press Run.");
@@ -10,7 +10,7 @@ export class TabShell extends View {
   seen = false;
   always = false; // brought up to date out of sight too
   empty = el("p", { class: "viz-empty" }, withoutRun());
-  fault = el("div", { class: "viz-alert", role: "alert", hidden: true });
+  fault = alertLine();
 
   /** @param {HTMLElement} root @param {string} name the class of its body */
   constructor(root, name) {
@@ -42,10 +42,10 @@ export class TabShell extends View {
     const { run } = this;
     this.empty.hidden = Boolean(run);
     this.empty.textContent = withoutRun();
-    if (!run) this.body.hidden = this.fault.hidden = true;
+    if (!run) this.fail("");
     if (!run || !(this.always || this.root.clientWidth)) return;
     this.body.hidden = false;
-    this.fault.hidden = true;
+    this.fault.textContent = "";
     this.show(run);
   }
 
@@ -53,7 +53,6 @@ export class TabShell extends View {
   fail(/** @type {string} */ sentence) {
     this.body.hidden = true;
     this.fault.textContent = sentence;
-    this.fault.hidden = false;
   }
 
   // Hooks of a tab: a new run, even if hidden; show a run, possibly again; hide.

@@ -11,7 +11,6 @@ import { View } from "../core/view.js";
 const TITLE = "Heads by two of their numbers";
 
 export class HeadsPlane extends View {
-
   /** @param {Selection} selection @param {PairLinksView} pair @param {HeadStatistics} statistics @param {Explaining} explained */
   constructor(selection, pair, statistics, explained) {
     super();

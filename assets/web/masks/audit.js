@@ -1,6 +1,6 @@
 // The audit of one specimen, by its wrong line or the corrected one: asked for, waited for, shown.
 
-import { control, controls, el } from "../core/dom.js";
+import { alertLine, control, controls, el } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { json } from "../core/server.js";
 import { View } from "../core/view.js";
@@ -21,7 +21,7 @@ export class Audit extends View {
   views = [this.panels];
   report = new Report(() => this.#ask(true));
   said = el("span", { class: "viz-caption", role: "status" });
-  fault = el("div", { class: "viz-alert", role: "alert", hidden: true });
+  fault = alertLine();
   title = el("h3");
   wrong = radio("wrong", () => this.#ask());
   right = radio("right", () => this.#ask());
@@ -86,7 +86,7 @@ export class Audit extends View {
     const tell = (/** @type {number} */ seconds) => {
       this.said.textContent = `Auditing … ${seconds} s`;
     };
-    this.fault.hidden = true;
+    this.fault.textContent = "";
     this.node.classList.add("viz-busy");
     this.stale();
     await this.#asked.run(
@@ -106,7 +106,6 @@ export class Audit extends View {
   // Show the error of a choice.
   #refuse(/** @type {string} */ sentence) {
     this.fault.textContent = sentence;
-    this.fault.hidden = false;
     if (!this.found || this.found.identifier !== this.specimen?.identifier) return;
     (this.found.fixed ? this.right : this.wrong).checked = true;
     this.seed.value = String(this.found.seed);

@@ -1,6 +1,6 @@
 // A mask as one's code passes it: a file in a named convention, held against what is meant.
 
-import { button, caption, control, count, el, options } from "../core/dom.js";
+import { alertLine, button, caption, control, count, el, options } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { uploaded } from "./requests.js";
 
@@ -33,12 +33,12 @@ export class PassedFile {
   says = caption(); // the convention, with the calls that have it
   sample = el("select", { id: "viz-mask-sample", onchange: () => this.read() });
   samples = control("Sample of the batch", this.sample);
-  fault = el("p", { class: "viz-alert", role: "alert", hidden: true });
+  fault = alertLine();
   nodes = [this.choose, this.field, this.loaded, control("as", this.convention), this.samples];
   #asked = new Latest((sentence) => {
     this.acts.tell(NO_VERDICT);
     this.name.replaceChildren(el("s", {}, this.name.textContent));
-    this.#say(`${sentence} The file is not passed: the mask stays as it was.`);
+    this.fault.textContent = `${sentence} The file is not passed: the mask stays as it was.`;
   });
 
   /** `meant` is what a person said is meant, `made` gets the file's mask where that is the file, `tell` what it is,
@@ -74,7 +74,9 @@ export class PassedFile {
     this.field.value = ""; // so that the same file can be chosen again
     if (!file) return;
     if (file.size > this.most)
-      return this.#say(`${file.name} has ${count(file.size)} bytes; at most ${count(this.most)} are allowed here.`);
+      return this.fault.replaceChildren(
+        `${file.name} has ${count(file.size)} bytes; at most ${count(this.most)} are allowed here.`,
+      );
     this.#batch(1, 0);
     return this.#read(file, this.acts.meant());
   }
@@ -104,7 +106,7 @@ export class PassedFile {
       const read = async (/** @type {Run} */ run) => ({ run, ...(await uploaded(run, file, asked)) });
       const other = (/** @type {Error} */ fault) => (shown === home ? Promise.reject(fault) : read(home));
       const { run, mask, samples, ...verdict } = await fresh(read(shown).catch(other)); // of the text with its padding, or alone
-      this.#say("");
+      this.fault.textContent = "";
       this.#batch(samples, sample);
       this.mask = mask;
       if (!meant) this.acts.made(mask, run);
@@ -118,7 +120,7 @@ export class PassedFile {
     this.loaded.hidden = this.means.hidden = true;
     this.choose.textContent = "Choose a file (.npy, .csv) …";
     this.#batch(1, 0);
-    this.#say("");
+    this.fault.textContent = "";
     this.acts.dropped();
     this.acts.tell(NO_VERDICT);
   }
@@ -129,11 +131,6 @@ export class PassedFile {
     const names = Array.from({ length: samples }, (_, at) => /** @type {const} */ ([at, `${at} of ${samples}`]));
     this.sample.replaceChildren(...options(names));
     this.sample.value = String(chosen);
-  }
-
-  #say(/** @type {string} */ sentence) {
-    this.fault.textContent = sentence;
-    this.fault.hidden = !sentence;
   }
 }
 

@@ -1,6 +1,6 @@
 // What a mask is meant to be: a preset with its sizes, what a file says, or what is painted.
 
-import { caption, control, el, options } from "../core/dom.js";
+import { alertLine, caption, control, el, options } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { padded, preset } from "./requests.js";
 
@@ -26,9 +26,9 @@ export class Presets {
     oninput: () => this.#make(PAUSE),
   });
   sentence = caption();
-  fault = el("p", { class: "viz-alert", role: "alert", hidden: true });
+  fault = alertLine();
   custom = el("option", { value: CUSTOM, disabled: true }, "painted");
-  #asked = new Latest((sentence) => this.#say(sentence)); // on a fault the mask stays as it was
+  #asked = new Latest((sentence) => this.fault.replaceChildren(sentence)); // on a fault the mask stays as it was
   #chosen = false; // by a person, in this run
 
   /** `made` gets each mask with what made it and its run; `asFile` is called for the mask of the file.
@@ -45,7 +45,7 @@ export class Presets {
     this.#chosen = false;
     this.choice.replaceChildren(...options(presets.map(({ name, label }) => [name, label])), this.custom, file);
     this.#controls();
-    this.#say("");
+    this.fault.textContent = "";
   }
 
   /** What a person said is meant; null where they did not, or meant the file. @returns {Origin | null} */
@@ -124,7 +124,7 @@ export class Presets {
         const by = this.#origin();
         const run = await fresh(this.#padded(this.run, by));
         const mask = await fresh(preset(run, by));
-        this.#say("");
+        this.fault.textContent = "";
         this.made(mask, by, run);
       },
       { pause },
@@ -136,11 +136,6 @@ export class Presets {
     const { pads = "" } = this.presets.find((each) => each.name === name) ?? {};
     const { padding } = sizes;
     return pads && Number.isInteger(padding) && Number(padding) > 0 ? padded(run, `${pads}:${padding}`) : run;
-  }
-
-  #say(/** @type {string} */ sentence) {
-    this.fault.textContent = sentence;
-    this.fault.hidden = !sentence;
   }
 }
 

@@ -1,6 +1,6 @@
 // Two fields that say in which layers and heads the mask applies, as the server reads them; empty is all of them.
 
-import { caption, control, controls, count, el } from "../core/dom.js";
+import { alertLine, caption, control, controls, count, el } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { scopeOf } from "./requests.js";
 
@@ -19,7 +19,7 @@ export class ScopeFields {
   layers = this.#field("viz-mask-layers", "all layers");
   heads = this.#field("viz-mask-heads", "all heads");
   says = caption();
-  fault = el("p", { class: "viz-alert", role: "alert", hidden: true, id: "viz-mask-scope-fault" });
+  fault = Object.assign(alertLine(), { id: "viz-mask-scope-fault" });
   node = el(
     "details",
     { class: "viz-mask-scope viz-folded" },
@@ -67,7 +67,6 @@ export class ScopeFields {
   #say(/** @type {string} */ wrong) {
     const { code, heads, words } = this.scope;
     this.wrong = this.fault.textContent = wrong;
-    this.fault.hidden = !wrong;
     for (const field of [this.layers, this.heads]) field.setAttribute("aria-invalid", String(Boolean(wrong)));
     this.says.hidden = Boolean(wrong); // the scope of before is not what is typed
     const of = count((this.run?.nLayers ?? 0) * (this.run?.nHeads ?? 0));

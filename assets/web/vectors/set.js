@@ -2,7 +2,7 @@
 
 import { current } from "../core/app_state.js";
 import { dataset } from "../core/dataset.js";
-import { caption, control, controls, counted, el, onTheme, onWidth, options, query } from "../core/dom.js";
+import { alertLine, caption, control, controls, counted, el, onTheme, onWidth, options, query } from "../core/dom.js";
 import { built } from "../core/form.js";
 import { Latest } from "../core/latest.js";
 import { numbers } from "../core/server.js";
@@ -83,7 +83,7 @@ class SetView extends View {
   );
   link = new SetLink(this.signal);
   first = ""; // method and layer that it begins with
-  fault = el("p", { class: "viz-alert", role: "alert", hidden: true });
+  fault = alertLine();
   node = el(
     "div",
     { class: "viz-pool", hidden: true },
@@ -98,7 +98,6 @@ class SetView extends View {
   );
   #asked = new Latest((sentence) => {
     this.node.classList.remove("viz-pool-busy");
-    this.fault.hidden = false;
     this.fault.textContent = sentence;
   });
 
@@ -176,7 +175,7 @@ class SetView extends View {
       const plane = several && (await fresh(numbers(`viz/set/${set.key}/plane?${row}`)));
       const title = `${called(method)}, ${afterBlocks(Number(layer))}`;
       this.node.classList.remove("viz-pool-busy");
-      this.fault.hidden = true;
+      this.fault.textContent = "";
       this.plane.node.hidden = !plane;
       if (plane) this.plane.show(set, plane, title, this.neighbors.item);
       this.#item(this.neighbors.item);
