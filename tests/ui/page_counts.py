@@ -9,7 +9,8 @@ from tests.ui.test_contrast import contrast
 SIZES = (12, 14, 16, 22)  # pixels of type
 # Resolves once the page's height has been the same for a while, and nothing is being computed.
 SETTLED = """() => {
-  const now = [document.documentElement.scrollHeight, document.querySelector(".viz-busy") !== null];
+  const behind = document.querySelector(".viz-behind") !== null;
+  const now = [document.documentElement.scrollHeight, behind];
   const same = window.vizCounted?.now.every((one, at) => one === now[at]);
   if (!same || now[1]) window.vizCounted = { now, since: performance.now() };
   return performance.now() - window.vizCounted.since > 700;

@@ -226,7 +226,7 @@ def test_axe_finds_nothing_serious_on_any_tab(unfolded, theme):
         if tab == "Explore":  # a sentence with heads to click on
             page.fill("#viz-find", "previous token over 0.3")
             page.wait_for_selector(".viz-found-head", timeout=60_000)
-        page.wait_for_selector(".viz-busy:visible", state="detached", timeout=60_000)
+        page.wait_for_selector(".viz-behind:visible", state="detached", timeout=60_000)
         page.wait_for_function(SETTLED)
         last = theme == "dark" and tab == [*DRAWN][-1]
         panels = "all" if last else "shown"  # once with all that has been drawn

@@ -10,6 +10,7 @@ import { Tiles } from "../../assets/web/explore/tiles.js";
 import { CHANGE, makeScale, rooted, shrink, largestAmount, strongestAt } from "../../assets/web/core/colors.js";
 import { Viewport } from "../../assets/web/core/viewport.js";
 import { View } from "../../assets/web/core/view.js";
+import { viewNode } from "./view_node.js";
 
 const VIEW = { layer: 3, head: 1, hide: false, renorm: false, words: false };
 const [IT, WIDE] = [
@@ -107,7 +108,7 @@ test("a signed part comes with the weights now, and what only one run has is no 
     map: async () => answers[1],
   };
   const selection = { ...VIEW, name: "3.1", kept: "all" };
-  const node = Object.assign(new EventTarget(), { dataset: {} });
+  const node = viewNode();
   const given = { run, selection, view: new Viewport(2), node, signed: CHANGES, arrived: () => {} };
   const map = Object.assign(new View(), given);
   const parts = new Tiles(map);

@@ -5,6 +5,7 @@ import { test } from "node:test";
 import { Emitter, Held } from "../../assets/web/core/emitter.js";
 import { Latest, rest } from "../../assets/web/core/latest.js";
 import { View } from "../../assets/web/core/view.js";
+import { viewNode } from "./view_node.js";
 
 const deferred = () => Promise.withResolvers();
 
@@ -86,7 +87,7 @@ test("an emitter tells all its listeners; a held value also those that come late
 test("a view that is disposed of hears nothing any more, nor do those within it; what it draws says what it is of", () => {
   const [held, told, outer, inner] = [new Held(), [], new View(), new View()];
   outer.views = [inner];
-  outer.node = Object.assign(new EventTarget(), { dataset: {} });
+  outer.node = viewNode();
   inner.node = outer.node;
   outer.node.addEventListener("viz-painted", ({ detail, bubbles }) => told.push([detail, bubbles]));
   for (const view of [outer, inner]) held.on((value) => told.push(value), view.signal);

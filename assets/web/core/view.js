@@ -29,7 +29,13 @@ export class View extends Emitter {
   }
 
   painted(what = "") {
+    this.behind(false);
     markPainted(this.node, what);
+  }
+
+  // Whether what is on the screen waits for an answer; it is paler so long.
+  behind(is = true) {
+    this.node.classList.toggle("viz-behind", is);
   }
 
   // What is on the screen is of something else by now.

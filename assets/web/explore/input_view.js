@@ -115,7 +115,7 @@ export class InputView extends View {
     super.clear();
     this.#latest.stop();
     this.run = null;
-    this.node.classList.add("viz-behind");
+    this.behind();
   }
 
   async show(/** @type {Run} */ run) {
@@ -148,7 +148,7 @@ export class InputView extends View {
     this.#previewing.stop(); // else what was pointed at before would be told after what is chosen now
     this.#pointed = null;
     const tell = (/** @type {number} */ seconds) => {
-      this.node.classList.add("viz-behind"); // nothing moves when it comes
+      this.behind(); // nothing moves when it comes
       this.told.textContent = `Computing …${seconds ? ` ${seconds} s` : ""}`;
     };
     const work = async (/** @type {Fresh} */ fresh) => {
@@ -178,7 +178,7 @@ export class InputView extends View {
   }
 
   #arrived(/** @type {RowView} */ wanted) {
-    this.node.classList.remove("viz-behind");
+    this.behind(false);
     [this.#shown, this.#wanted] = [wanted, null];
     this.draw();
     if (wanted.values) this.painted(wanted.asked);

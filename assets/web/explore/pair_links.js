@@ -59,7 +59,7 @@ export class PairLinksView extends View {
     super.clear();
     this.#latest.stop();
     this.run = null;
-    this.node.classList.add("viz-behind");
+    this.behind();
   }
 
   show(/** @type {Run} */ run) {
@@ -85,7 +85,7 @@ export class PairLinksView extends View {
     const cell = `query=${query}&key=${key}&${switched(this.selection)}`;
     this.#against = reference;
     const before = reference ? `compared?reference=${reference.key}&${cell}` : "";
-    this.node.classList.add("viz-behind");
+    this.behind();
     return this.#latest.run(
       async (fresh) => {
         const found = /** @type {PairLinks} */ (await fresh(run.json(`pair?${cell}`)));
@@ -132,7 +132,6 @@ export class PairLinksView extends View {
 
   // The largest changes; if there are none, why, and the current values.
   #draw(/** @type {Run} */ run, /** @type {number} */ key) {
-    this.node.classList.remove("viz-behind");
     const moved = mostChanged(this.links, LISTED);
     const changed = moved.length > 0;
     this.#entitle(run, changed);
@@ -177,7 +176,7 @@ export class PairLinksView extends View {
   // Why there are no links, as of a token that is hidden.
   #fail(/** @type {string} */ sentence) {
     [this.links, this.#of, this.compared] = [[], "", null];
-    this.node.classList.remove("viz-behind");
+    this.behind(false);
     this.list.replaceChildren();
     this.list.hidden = true; // the sentence stands in its place
     this.what.textContent = "";

@@ -56,7 +56,7 @@ export class SimilarHeadsView extends View {
       this.#latest.stop();
       return this.#say("Heads like this one", "");
     }
-    this.node.classList.add("viz-behind");
+    this.behind();
     return this.#latest.run(
       async (fresh) => {
         if (typeof head !== "number") return this.#say("Heads like this one", ONE_HEAD);
@@ -77,7 +77,7 @@ export class SimilarHeadsView extends View {
 
   /** @type {(title: string, says: string, near?: Near[]) => void} */
   #say(title, says, near = []) {
-    this.node.classList.remove("viz-behind");
+    this.behind(false);
     if (title) this.title.textContent = title;
     this.list.replaceChildren(...near.map((one) => this.#item(one)));
     this.says.textContent = says;

@@ -87,7 +87,7 @@ export class Audit extends View {
       this.said.textContent = `Auditing … ${seconds} s`;
     };
     this.fault.textContent = "";
-    this.node.classList.add("viz-busy");
+    this.behind();
     this.stale();
     await this.#asked.run(
       async (fresh) => {
@@ -100,7 +100,7 @@ export class Audit extends View {
 
   #rest() {
     this.said.textContent = "";
-    this.node.classList.remove("viz-busy");
+    this.behind(false);
   }
 
   // Show the error of a choice.

@@ -37,7 +37,7 @@ export class Panels extends MaskPanels {
   #asked = new Latest((sentence) => {
     this.name = ""; // so that it is tried again
     this.said.textContent = sentence;
-    this.node.classList.remove("viz-busy");
+    this.behind(false);
   });
 
   /** `select` gets the query and the key that were clicked; `beside` stands at the end of the maps.
@@ -54,13 +54,12 @@ export class Panels extends MaskPanels {
     const name = `${run.key}:${layer}:${head}`;
     if (this.name === name && this.found) return this.#mark([query, key]);
     this.name = name;
-    this.node.classList.add("viz-busy");
+    this.behind();
     return this.#asked.run(async (fresh) => {
       const maps = await fresh(panels(run, layer, head, fresh.signal));
       this.found = { ...maps, run, result, layer, head, step: run.n / maps.n, hardly: faintCells(maps, run) };
       this.draw();
       this.#mark([query, key]);
-      this.node.classList.remove("viz-busy");
       this.painted(name);
     });
   }

@@ -115,7 +115,7 @@ export class Poolings extends View {
   // The numbers on screen are of the layer before until the new ones come: dimmed so long.
   #busy(/** @type {boolean} */ busy) {
     for (const node of [this.node, this.all]) {
-      node.classList.toggle("viz-pool-busy", busy);
+      node.classList.toggle("viz-behind", busy);
       node.setAttribute("aria-busy", String(busy));
     }
   }

@@ -97,7 +97,7 @@ class SetView extends View {
     ),
   );
   #asked = new Latest((sentence) => {
-    this.node.classList.remove("viz-pool-busy");
+    this.behind(false);
     this.fault.textContent = sentence;
   });
 
@@ -169,12 +169,12 @@ class SetView extends View {
     const row = `${new URLSearchParams({ method, layer })}`;
     this.table.mark(method, Number(layer));
     this.row = row;
-    this.node.classList.add("viz-pool-busy");
+    this.behind();
     return this.#asked.run(async (fresh) => {
       const several = set.names.length > 1; // one item alone has no plane
       const plane = several && (await fresh(numbers(`viz/set/${set.key}/plane?${row}`)));
       const title = `${called(method)}, ${afterBlocks(Number(layer))}`;
-      this.node.classList.remove("viz-pool-busy");
+      this.behind(false);
       this.fault.textContent = "";
       this.plane.node.hidden = !plane;
       if (plane) this.plane.show(set, plane, title, this.neighbors.item);

@@ -70,7 +70,7 @@ export class TokenSimilarity extends View {
     this.state = state;
     const busy = () => {
       this.said.textContent = "Computing …";
-      this.node.classList.add("viz-busy");
+      this.behind();
     };
     return this.#latest.run(
       async (fresh) => {
@@ -101,7 +101,8 @@ export class TokenSimilarity extends View {
 
   #say(/** @type {string} */ sentence) {
     this.said.textContent = sentence;
-    this.node.classList.remove("viz-failed", "viz-busy");
+    this.node.classList.remove("viz-failed");
+    this.behind(false);
   }
 
   /** @type {(state: State, fresh: Fresh) => Promise<void>} */

@@ -119,13 +119,13 @@ export class TwoTexts extends View {
       this.answer.hidden = !pressed;
       return;
     }
-    this.node.classList.toggle("viz-pool-busy", !this.lead.hidden);
+    this.behind(!this.lead.hidden);
     if (this.lead.hidden) this.lead.textContent = "Comparing the two texts …";
     this.lead.hidden = false;
     return this.#asked.run(async (fresh) => {
       /** @type {TokenPairs} */
       const found = await fresh(run.json(path));
-      this.node.classList.remove("viz-pool-busy");
+      this.behind(false);
       this.#compare(found);
       if (found.why) return this.#say(found.why);
       this.#draw(found);
@@ -162,7 +162,7 @@ export class TwoTexts extends View {
 
   // Why there is nothing to show.
   #say(/** @type {string} */ sentence) {
-    this.node.classList.remove("viz-pool-busy");
+    this.behind(false);
     this.answer.hidden = false;
     this.answer.textContent = sentence;
     this.result.hidden = true;

@@ -124,7 +124,7 @@ export class Figure extends View {
     this.#asked = "";
     this.#drawn = null;
     this.stale();
-    this.node.classList.remove("viz-busy");
+    this.behind(false);
     this.node.classList.add("viz-failed");
     this.said.textContent = sentence;
     this.retry.hidden = !again;
@@ -134,7 +134,7 @@ export class Figure extends View {
     const long = seconds ? ` ${seconds} s. Choose something else to stop waiting.` : "";
     this.said.textContent = `Computing …${long}`;
     this.retry.hidden = true;
-    this.node.classList.add("viz-busy");
+    this.behind();
   }
 
   #enter(/** @type {FigureJson} */ figure) {
@@ -142,7 +142,8 @@ export class Figure extends View {
     this.title.textContent = title;
     this.measures.textContent = this.caption ? captionOf(figure) : "";
     this.canvas.setAttribute("aria-label", `${title}. Press “Table” below for its numbers.`);
-    this.node.classList.remove("viz-busy", "viz-failed");
+    this.node.classList.remove("viz-failed");
+    this.behind(false);
     this.said.textContent = "";
     this.#fillTable();
   }
