@@ -2,6 +2,8 @@
 
 import { Emitter } from "./emitter.js";
 
+/** @import { Selection } from "./selection.js" */
+
 /** Tests and other views wait for this: the attribute is there as long as what it names is on the screen.
  * @type {(node: HTMLElement, what: string) => void} */
 export function markPainted(node, what) {
@@ -22,6 +24,12 @@ export class View extends Emitter {
   /** @type {View<any>[]} */
   views = []; // within it: they are cleared, drawn and disposed of with it
   #life = new AbortController();
+
+  /** @param {Selection} [selection] of the page, where it follows that */
+  constructor(selection) {
+    super();
+    this.selection = /** @type {Selection} */ (selection);
+  }
 
   // Of what it listens to.
   get signal() {

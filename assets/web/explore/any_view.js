@@ -6,8 +6,6 @@ import { View } from "../core/view.js";
 import { Figure } from "../views/plotly_figure.js";
 import { ViewControls } from "../views/view_controls.js";
 
-/** @import { Selection } from "../core/selection.js" */
-
 /** @type {Record<string, string>} */
 const SWITCHES = { hide_special: "hide", renormalize: "renorm", words: "words" }; // of a view by those of the page
 
@@ -35,11 +33,6 @@ export class AnyView extends View {
     this.about,
     this.figure.node,
   );
-
-  constructor(/** @type {Selection} */ selection) {
-    super();
-    this.selection = selection;
-  }
 
   show(/** @type {Run} */ run) {
     this.run = run;

@@ -39,8 +39,7 @@ export class Atlas extends View {
    * @param {Selection} selection @param {HeadStatistics} measures @param {HeadOrder} order
    * @param {(place: HeadPlace | null) => unknown} expect */
   constructor(selection, measures, order, expect) {
-    super();
-    this.selection = selection;
+    super(selection);
     this.measures = measures;
     this.order = order;
     this.heads = new HeadCells(this.grid, {

@@ -48,8 +48,7 @@ export class CutHere extends View {
   };
 
   constructor(/** @type {Selection} */ selection) {
-    super();
-    this.selection = selection;
+    super(selection);
     selection.on(() => this.#soon(), this.signal);
   }
 

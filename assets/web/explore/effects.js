@@ -20,8 +20,7 @@ export class SeveralHeads extends View {
   #show = () => {};
 
   constructor(/** @type {Selection} */ selection) {
-    super();
-    this.selection = selection;
+    super(selection);
     this.node.hidden = true;
     selection.on((changed) => (changed.has("head") || changed.has("layer")) && this.#show(), this.signal);
   }

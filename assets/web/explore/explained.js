@@ -53,9 +53,8 @@ export class Explained extends View {
   /** @param {Selection} selection @param {PairLinksView} pair @param {Reference} reference
    * @param {(place: HeadPlace | null) => unknown} aim at a head whose map the next click may choose */
   constructor(selection, pair, reference, aim) {
-    super();
+    super(selection);
     this.question = new Question(() => this.ask(), reference);
-    this.selection = selection;
     if (!(selection.measure in MEASURES)) selection.measure = DEFAULTS.measure; // of a link
     this.maps = new ShareMaps(selection, () => this.question.against.captioned, this.signal);
     this.switch = new MeasureSwitch(selection, this.signal);

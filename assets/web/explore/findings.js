@@ -31,8 +31,7 @@ export class FindingsView extends View {
 
   /** @param {Selection} selection @param {PairLinksView} pair @param {Reference} reference */
   constructor(selection, pair, reference) {
-    super();
-    this.selection = selection;
+    super(selection);
     this.pair = pair;
     this.reference = reference;
     const row = el(

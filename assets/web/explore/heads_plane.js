@@ -13,8 +13,7 @@ const TITLE = "Heads by two of their numbers";
 export class HeadsPlane extends View {
   /** @param {Selection} selection @param {PairLinksView} pair @param {HeadStatistics} statistics @param {Explaining} explained */
   constructor(selection, pair, statistics, explained) {
-    super();
-    this.selection = selection;
+    super(selection);
     this.pair = pair;
     this.statistics = statistics;
     this.explained = explained;

@@ -68,8 +68,7 @@ export class InputView extends View {
 
   /** @param {Selection} selection @param {(sentence: string) => void} say @param {Reference} reference */
   constructor(selection, say, reference) {
-    super();
-    this.selection = selection;
+    super(selection);
     this.say = say;
     this.reference = reference;
     const preview = (/** @type {number | null} */ unit) => this.#preview(unit);

@@ -69,8 +69,7 @@ export class LinesView extends View {
   scroll = el("div", { class: "viz-lines-scroll", onscroll: () => this.#scrolled() }, this.canvas, this.spacer);
 
   constructor(/** @type {Selection} */ selection, /** @type {(sentence: string) => void} */ say) {
-    super();
-    this.selection = selection;
+    super(selection);
     this.say = say;
     this.#latest = new Latest(say);
     const titles = ["Query (who looks)", "Key (who is looked at)"].map((title) => el("span", {}, title));

@@ -33,8 +33,7 @@ export class AttentionMap extends MapSheet {
   legend = new Legend();
 
   constructor(/** @type {Selection} */ selection, /** @type {(sentence: string) => void} */ say) {
-    super();
-    this.selection = selection;
+    super(selection);
     this.#linked = selection.noted(VIEW);
     this.say = (/** @type {string} */ sentence) => {
       this.told.textContent = sentence;

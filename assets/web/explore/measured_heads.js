@@ -24,8 +24,7 @@ export class MeasuredHeads extends View {
   /** @param {Selection} selection @param {PairLinksView} pair @param {(sentence: string) => unknown} say
    * @param {(place: HeadPlace | null) => unknown} aim */
   constructor(selection, pair, say, aim) {
-    super();
-    this.selection = selection;
+    super(selection);
     this.pair = pair;
     this.grid = shareGrid((place) => selection.set(place), say, aim);
     this.node = el("section", { class: "viz-shares", "aria-label": "All heads" }, this.title, this.grid.node);

@@ -35,8 +35,7 @@ export class PairLinksView extends View {
 
   /** @param {Selection} selection @param {HeadStatistics} measures */
   constructor(selection, measures) {
-    super();
-    this.selection = selection;
+    super(selection);
     this.measures = measures;
     this.node = el(
       "section",

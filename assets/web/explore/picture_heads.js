@@ -34,8 +34,7 @@ export class PictureHeads extends View {
   );
 
   constructor(/** @type {Selection} */ selection, /** @type {(sentence: string) => unknown} */ say) {
-    super();
-    this.selection = selection;
+    super(selection);
     this.latest = new Latest(say);
     this.grid = new HeadCells(this.heads, {
       ...{ kind: "viz-picture", sizes: [0, 0], parts: ["canvas"], walks: true },

@@ -5,8 +5,6 @@ import { Latest } from "../core/latest.js";
 import { quoted } from "../core/token_names.js";
 import { View } from "../core/view.js";
 
-/** @import { Selection } from "./types.d.ts" */
-
 /** @type {Record<string, string>} */ const TITLES = {
   masked: "Predicted token at [MASK]",
   classify: "Predicted label",
@@ -28,11 +26,6 @@ export class Predictions extends View {
     { class: "viz-predictions viz-folded", hidden: true, "aria-label": "Predictions" },
     ...[this.title, this.task, this.fault, this.body],
   );
-
-  constructor(/** @type {Selection} */ selection) {
-    super();
-    this.selection = selection;
-  }
 
   clear() {
     super.clear();

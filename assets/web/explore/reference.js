@@ -42,8 +42,7 @@ export class Reference extends View {
 
   /** @param {Selection} selection @param {HeadStatistics} measures @param {PairLinksView} pair */
   constructor(selection, measures, pair) {
-    super();
-    this.selection = selection;
+    super(selection);
     this.measures = measures;
     this.pair = pair;
     this.#linked = notedReference(selection);

@@ -21,8 +21,7 @@ export class SimilarHeadsView extends View {
   node = el("section", { class: "viz-similar", "aria-label": "Heads like the chosen one" });
 
   constructor(/** @type {Selection} */ selection) {
-    super();
-    this.selection = selection;
+    super(selection);
     this.node.append(this.title, this.list, this.says);
     selection.on((changed) => (changed.has("layer") || changed.has("head")) && this.load(), this.signal);
     onSight(this.node, (seen) => {
