@@ -22,7 +22,7 @@ DRAWN = {
     "Masks paint file": "#viz-mask-verdict:not([hidden])",
     "Masks bugs": ".viz-zoo-audit[data-painted]",
     "Masks quiz": ".viz-zoo-answer",
-    "Learn": ".viz-learn[data-painted]",
+    "Learn": ".viz-learn-question :is(input, button)",
     "Corpus": ".viz-corpus[data-painted]",
 }
 UNFOLDED = {
