@@ -105,7 +105,7 @@ def test_reach_goes_through_heads_that_run_without_the_mask(client, key, plain, 
 def test_the_endpoint_takes_a_scope(client, key, plain):
     rows = ["".join("01"[int(cell)] for cell in row) for row in speckled(plain.n_tokens)]
     found = client.predict(key, rows, "ignored", SCOPE, api_name="/mask_run")
-    assert f"leaks in 6 of the 6 heads that the mask applies to ({WORDS})" in found["sentence"]
+    assert f"6 of the 6 heads that the mask applies to ({WORDS}) leak:" in found["sentence"]
     assert found["extra"] == [0, 0, 0, *[int((~speckled(plain.n_tokens)).sum())] * 3]
 
 
