@@ -44,7 +44,7 @@ def test_an_earlier_run_is_asked_against_and_its_maps_are_compared(visit, minilm
     now, was = (vz.capture(minilm, text) for text in (WIDE, TEXT))
     found = vz.attribute(minilm, now, of="state", token=10, against=was)
     whole = vz.attribute(minilm, now, of="state", token=10).score
-    assert f" differ by {found.score / whole:.0%} of their" in page.inner_text(".viz-answer")
+    assert f" differ by {found.score / whole:.0%} of this one’s" in page.inner_text(".viz-answer")
     show_the_change(page)
     assert page.evaluate("clicks") == 2  # and the choice in the list
     change = float((now.attention(3, 1) - was.attention(3, 1))[10, 2])
