@@ -8,10 +8,11 @@ import viz_encoder as vz
 from viz_encoder.analyses import role_shares, survey
 from viz_encoder.config import EncoderConfig
 from viz_encoder.corpora import layer_measures
+from viz_encoder.corpora.batch_tokens import batch_tokens
 from viz_encoder.corpora.measured_batch import measure_batch
 from viz_encoder.corpora.statistics import OFFSETS, STATISTICS, offset_name
 from viz_encoder.trace.batches import joined
-from viz_encoder.trace.capture import captured
+from viz_encoder.trace.capture import captured, run
 
 NAMES = list(STATISTICS)
 TEXTS = [
@@ -186,6 +187,18 @@ def test_masks_and_relative_positions_count(axes):
     check_by_loops(encoder, ids, found)
     before = found.statistics[..., NAMES.index("next")]
     assert (before.max() == 0) is np.bool_("causal" in axes)
+
+
+def test_a_text_without_numbers_leaves_its_neighbors_theirs(grammar):
+    padded = joined(grammar, [grammar.read(one) for one in OLD_BOXES])
+    record = run(grammar, padded).records[0]
+    tokens = batch_tokens(padded.samples, padded.valid, record.q)
+    whole = layer_measures.measure_layer(record, tokens).statistics
+    q = record.q.clone()
+    q[1] = torch.nan
+    found = layer_measures.measure_layer(record._replace(q=q), tokens).statistics
+    kept = [0, 2, 3]
+    torch.testing.assert_close(found[kept], whole[kept], equal_nan=True)
 
 
 def test_half_precision_is_measured_in_float32():

@@ -86,7 +86,7 @@ class LayerSums:
         # Row by row: one product over all cells would add up thousands of numbers in float32.
         by_query = torch.einsum("hqk,qk->hq", weights, apart)
         self.distance[heads] += (by_query * real).sum(dim=-1)
-        self.bands[heads] += (walk.bands(rows) * self.both[heads, rows]).sum(dim=1)
+        self.bands[heads] += walk.band_sums(rows, self.both[heads, rows])
         self._keep_best(heads, rows, weights)
 
     def _keep_best(

@@ -52,7 +52,7 @@ class RowWalk:
             yield rows, self.weights(rows)
 
     def weights(self, rows: Rows) -> Float[Tensor, "head query key"]:
-        """Read-only: kept maps are returned without a copy, unless bands are read."""
+        """Read-only: kept maps are returned without a copy, unless they are read by bands."""
         n_rows = rows.stop - rows.start if isinstance(rows, slice) else len(rows)
         if self.layer.maps is not None:
             kept = self.layer.weights(self.heads, rows)
@@ -67,24 +67,31 @@ class RowWalk:
         n_cells = shape[0] * shape[1] * shape[2]
         return self.memory[at][self.span :][:n_cells].view(shape)
 
-    def bands(self, rows: slice) -> Float[Tensor, "head query band"]:
-        """Of the last block: the weight at each offset −span … span from the query.
+    def band_sums(
+        self, rows: slice, pairs: Float[Tensor, "#head query band"]
+    ) -> Float[Tensor, "head band"]:
+        """Sums over the last block's queries of the weight at each offset −span … span.
 
-        A view of the buffer, where the weight at an offset lies so many places on. Where a row
-        has no such key, it reaches into what lies beside it; the caller leaves these out.
+        They are read in place, for the weight at an offset lies so many places on. Where a row has
+        no such key, what lies beside it is read; `pairs` (see `pairs_at`) is 0 there.
         """
         n_rows, n_keys = rows.stop - rows.start, self.layer.k.shape[1]
         n_heads = self.heads.stop - self.heads.start
-        shape, strides = (n_heads, n_rows, 2 * self.span + 1), (n_rows * n_keys, n_keys + 1, 1)
-        return self.memory[1].as_strided(
-            shape, strides, self.memory[1].storage_offset() + rows.start
+        bands = self.memory[1].as_strided(
+            (n_heads, n_rows, 2 * self.span + 1),
+            (n_rows * n_keys, n_keys + 1, 1),
+            self.memory[1].storage_offset() + rows.start,
         )
+        found = (bands * pairs).sum(dim=1)
+        if bool(found.isnan().any()):  # NaN of another head or text, times 0, is NaN
+            found = bands.where(pairs > 0, 0.0).sum(dim=1)
+        return found
 
 
 def walks(layer: LayerTrace, most_rows: int, budget: int, span: int = 0) -> Iterator[RowWalk]:
     """Iterate over all heads, as many at a time as fit with blocks of most_rows rows.
 
-    span: how far from the query `bands` reach, in layers whose keys are the queries' own tokens.
+    span: how far from the query `band_sums` reach, where keys are the queries' own tokens.
     """
     one = most_rows * layer.k.shape[1]
     step = max(1, min(layer.n_heads, budget // (4 * one)))

@@ -63,13 +63,13 @@ def sums_of(walk: RowWalk, reading: RunTokens, offsets: tuple[int, ...]) -> list
     words = reading.content.to(device)
     sides = torch.stack([words & (reading.segment.to(device) == side) for side in (0, 1)]).float()
     asked = torch.cat([real[None], sides]).expand(n_heads, -1, -1)
-    both = pairs_at(real[None], walk.span) > 0
+    both = pairs_at(real[None], walk.span)
     totals = torch.zeros(n_heads, 3, n_keys, device=device)
     bands = torch.zeros(n_heads, 2 * walk.span + 1, device=device)
     for rows, weights in walk.blocks():
         totals += torch.bmm(asked[..., rows], weights.float())
         if own:
-            bands += walk.bands(rows).float().where(both[:, rows], 0.0).sum(dim=1)
+            bands += walk.band_sums(rows, both[:, rows]).float()
     between = totals.new_zeros(n_heads, 2)
     if own:
         between = torch.stack([totals[:, 1] @ sides[1], totals[:, 2] @ sides[0]], dim=1)
