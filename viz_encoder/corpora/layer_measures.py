@@ -1,6 +1,7 @@
 """Layer measures: a batch's statistics of one layer's heads, text by text, from its q and k."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import torch
 from jaxtyping import Float, Int
@@ -50,13 +51,8 @@ class LayerSums:
         self.bands = zeros(n_heads, 2 * self.span + 1)
         self.score -= 1
         self.query, self.key = (zeros(n_heads, dtype=torch.long) for _ in range(2))
-        real, both = tokens.real, pairs_at(tokens.real, self.span)
-        self.n_both = both.sum(dim=1)[:, None]
-        queries = torch.cat([real[:, None], tokens.sides], dim=1)[:, : 3 if tokens.paired else 1]
-        self.queries, self.real, self.plain, special, self.both = (
-            each.repeat_interleave(self.n_each, dim=0)
-            for each in (queries, real, tokens.plain, real - tokens.plain, both)
-        )
+        found = _by_head(tokens, self.n_each, self.span)
+        self.queries, self.real, self.plain, special, self.both = found
         self.special = special.nonzero(as_tuple=True)
 
     def run(self) -> None:
@@ -119,7 +115,7 @@ class LayerSums:
         by_key = self._by_text(self.by_key)
         on_kinds = by_key[:, :, 0] @ self.tokens.kinds / n_real[..., None]
         found |= dict(zip(KEY_KINDS, on_kinds.unbind(dim=-1), strict=True))
-        shares = self._by_text(self.bands) / self.n_both
+        shares = self._by_text(self.bands) / self._by_text(self.both.sum(dim=1))
         for at in OFFSETS:
             near = abs(at) <= self.span
             found[offset_name(at)] = shares[:, :, at + self.span] if near else missing
@@ -144,6 +140,15 @@ class LayerSums:
             counts.append(count)
             found[name] = total / count
         return found | {"across": (sums[0] + sums[1]) / (counts[0] + counts[1])}
+
+
+@lru_cache(maxsize=1)  # all layers of a batch ask for the same
+def _by_head(tokens: BatchTokens, n_each: int, span: int) -> list[Tensor]:
+    """Factors of the heads' queries: sums over them, real, plain, special, and at each offset."""
+    queries = torch.cat([tokens.real[:, None], tokens.sides], dim=1)
+    special, both = tokens.real - tokens.plain, pairs_at(tokens.real, span)
+    of_texts = queries[:, : 3 if tokens.paired else 1], tokens.real, tokens.plain, special, both
+    return [each.repeat_interleave(n_each, dim=0) for each in of_texts]
 
 
 def measure_layer(record: LayerRecord, tokens: BatchTokens) -> LayerMeasures:
