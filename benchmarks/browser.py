@@ -24,7 +24,9 @@ DELAY = 50  # milliseconds of a request to a server that is not near
 AS_VISITORS = [flag for flag in FLAGS if not flag.startswith("--js-flags")]
 GRID = ".viz-shares [data-head='{}.{}']", ".viz-map[data-painted*=':{}.{}:']"
 HEADS = ".viz-atlas-grid [data-head='{}.{}']", ".viz-map[data-painted*=':{}.{}:']"
+FIRST = GRID[0], ".viz-map[data-begun*=':{}.{}:']"
 PLOT = "#head-{}-{}", "text=Attention {}.{}"
+WORDS = ["the", "animal", "was", "too", "tired", "to", "cross", "the", "street"]  # a token each
 ZOOM = "() => { const { map } = window.vizTab; map.view.zoom(0.05, 2000, 2000); map.moved(); }"
 
 
@@ -74,6 +76,7 @@ def _rows(browser: Browser, rounds: int, cdn: Path | None) -> Iterator[Measured]
         yield _frames("ours: hover over the map of 512²", page, "map")
         _open_lines(page)
         yield _frames("ours: hover over the token lines, 512 tokens, 12 heads", page, "lines")
+    yield _under_effect(browser, rounds)
     with opened(browser, OURS, run_of(4096)) as page:
         unfold(page, 600_000)
         coarse = HEADS[0], ".viz-map[data-coarse*=':{}.{}:']"
@@ -99,6 +102,19 @@ def _both(page: Page, n_tokens: int, rounds: int) -> Iterator[Measured]:
         page.reload()  # which forgets the maps that were fetched
 
 
+def _under_effect(browser: Browser, rounds: int) -> Measured:
+    """A head whose links are measured by runs of the model, on a text that is run here."""
+    text = "+".join(WORDS[at % len(WORDS)] for at in range(WHOLE - 2))  # beside [CLS] and [SEP]
+    asked = f"?kind=text&a={text}&of=state&token=10&query=10&measure=contribution"
+    with opened(browser, OURS, None, asked) as page:
+        page.wait_for_selector(".viz-how[data-painted]", timeout=120_000)
+        page.click("[data-measure=effect]")
+        page.wait_for_selector(".viz-how[data-painted*=':effect:']", timeout=600_000)
+        page.wait_for_timeout(5000)
+        what = "ours, under Effect: mouse released → map of 512² with its first links painted"
+        return _clicks(what, page, FIRST, rounds, mouse=True)
+
+
 def _beside_bertviz(browser: Browser, n_tokens: int, cdn: Path | None) -> Iterator[Measured]:
     """Hovering a token, with the lines of all 12 heads of one layer drawn."""
     trace = run_of(n_tokens)
@@ -119,10 +135,12 @@ def unfold(page: Page, patience: int) -> None:
 
 
 @contextmanager
-def opened(browser: Browser, command: tuple[str, ...], trace: Trace) -> Iterator[Page]:
+def opened(
+    browser: Browser, command: tuple[str, ...], trace: Trace | None, asked: str = ""
+) -> Iterator[Page]:
     with started(command, trace) as address:
         page = browser.new_page(viewport={"width": 1440, "height": 1000})
-        page.goto(address)
+        page.goto(address + asked)
         yield page
         page.close()
 
@@ -152,7 +170,7 @@ def _measured(what: str, taken: list[float]) -> Measured:
 
 
 def _table(rows: list[Measured], version: str) -> str:
-    told = ("exact map of 512²", "empty Gradio page")
+    told = ("exact map of 512²", "empty Gradio page", "heatmap of 512²")
     known = {
         row.what.split(" →")[0]: row.median for row in rows if any(t in row.what for t in told)
     }
@@ -163,7 +181,7 @@ def _table(rows: list[Measured], version: str) -> str:
     head = "| what | median ms | 95 % within ms | ratio of medians |\n|---|---|---|---|\n"
     return (
         f"# In the browser\n\nChromium {version}, headless, software rendering, {platform.machine()}, a MiniLM shape with "
-        "random weights, all rows in one run. The first rows are of visits in turn, each in a profile of its own. A click counts from its event to the end of the frame that paints the map, sent by "
+        "random weights, all rows in one run; under Effect MiniLM itself, on a text of as many tokens. The first rows are of visits in turn, each in a profile of its own. A click counts from its event to the end of the frame that paints the map, sent by "
         f"a script or by a mouse that rested on the head for {REST} ms, in which our page asks for the map, and was held down for {PRESS} ms; a frame, from one to the next while the pointer moves on at each. Written by `python -m benchmarks.browser`.\n\n"
         + head
         + "\n".join(lines)
@@ -179,6 +197,8 @@ def _against(row: Measured, known: dict[str, float]) -> str:
     if "first exact map" in row.what:
         empty = row.what.split(" →")[0].replace("ours", "empty Gradio page", 1)
         return f"{row.median / known[empty]:.1f} × the empty page"
+    if who == "ours, under Effect":
+        return f"gr.Plot {known[f'gr.Plot: {how}'] / row.median:.1f} × as long"
     if "4,096²" in row.what:
         return f"{row.median / known['ours: click']:.1f} × ours at 512²"
     return ""

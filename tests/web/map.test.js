@@ -71,7 +71,7 @@ test("what is measured ahead of a click is taken over by it, and stops where the
         come: () => done({ values: new Float32Array(16), shape: [4, 4], step: [1, 1] }),
       }),
     );
-  map.signed = { shows: "effect", steps: [1, 4, 0], ahead: 2, part };
+  map.signed = { shows: "effect", steps: [1, 4, 0], part };
   const turn = () => new Promise((done) => setTimeout(done));
   map.parts.expect({ layer: 2, head: 6 });
   await turn();

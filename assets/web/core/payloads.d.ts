@@ -208,6 +208,8 @@ interface FigureTrace {
   x?: Packed;
   y?: Packed;
   z?: Packed;
+  xaxis?: string;
+  yaxis?: string;
   showscale?: boolean;
   showlegend?: boolean;
   colorscale?: string | [number, string][];

@@ -51,7 +51,7 @@ export class ExportPanel {
     if (!this.#run) return null;
     const width = Number(this.width.value);
     const svg = new Blob([paperSvg(this.map, this.#run, width)], { type: "image/svg+xml" });
-    const signed = this.map.signed ? `-${this.map.signed.noun}` : "";
+    const signed = this.map.signed ? `-${this.map.signed.words.noun}` : "";
     const stem = fileName(`${this.#run.model}-${this.selection.name}${signed}-${this.selection.kept}`);
     const blob = kind === "SVG" ? svg : await paperPng(svg, width);
     return { blob, name: `${stem}.${kind.toLowerCase()}` };

@@ -34,11 +34,11 @@ export class Legend {
     }
     this.title.textContent = shown ? shown.legend : sentence(scale, scales, most);
     this.canvas.setAttribute("aria-label", `Color scale from ${number(scale.low)} to ${number(scale.high)}`);
-    const beside = shown ? (hasMasked ? [[shown.empty, colors.masked]] : []) : outside(colors, hasMasked);
+    const beside = shown ? (hasMasked ? [[shown.words.empty, colors.masked]] : []) : outside(colors, hasMasked);
     const named = /** @type {[string, Rgb][]} */ (beside);
     this.swatches.replaceChildren(
       ...named.map(([name, color]) => swatch(name, color)),
-      ...(alone && shown ? [hatched(shown.alone)] : []),
+      ...(alone && shown ? [hatched(shown.words.alone)] : []),
     );
   }
 }

@@ -10,11 +10,6 @@ import { inputNamed, named } from "./reference_words.js";
 
 /** @import { Alone, HeadStatistics, Range, Selection, SignedCell } from "./types.d.ts" */
 
-/** A part of the signed map, this run − the reference; pooled where it is large.
- * @type {(run: Run, reference: Run, view: MapView, rows: Range, keys: Range) => Promise<Numbers<Alone>>} */
-const changePart = (run, reference, view, rows, keys) =>
-  run.numbers(`compared_map?reference=${reference.key}&${viewed(view)}&rows=${rows.join(":")}&keys=${keys.join(":")}`);
-
 /** The small map of a head, of those of its layer that came. @type {(layer: Numbers | undefined, head: number) =>
  *   { values: Float32Array, height: number, width: number } | null} */
 export function mapOf(layer, head) {
@@ -36,10 +31,7 @@ export class MapChanges extends Emitter {
   fault = "";
   /** @type {Numbers[]} */ layers = []; // all heads of each layer, small
   largest = 0; // change of a head so far
-  noun = "change";
-  none = "nothing to compare";
-  empty = "masked in a run";
-  alone = "token in one run only";
+  words = { noun: "change", none: "nothing to compare", empty: "masked in a run", alone: "token in one run only" };
   legend = SAID;
 
   /** @param {Selection} selection @param {HeadStatistics} measures @param {AbortSignal} signal */
@@ -71,9 +63,11 @@ export class MapChanges extends Emitter {
     return this.against ? `change:${this.against.key}` : "";
   }
 
-  /** @type {(run: Run, view: MapView, rows: Range, keys: Range) => Promise<Numbers<Alone>>} */
+  /** This run − the reference; pooled where it is large.
+   * @type {(run: Run, view: MapView, rows: Range, keys: Range) => Promise<Numbers<Alone>>} */
   part(run, view, rows, keys) {
-    return changePart(run, /** @type {Run} */ (this.against), view, rows, keys);
+    const of = `compared_map?reference=${this.against?.key}&${viewed(view)}`;
+    return run.numbers(`${of}&rows=${rows.join(":")}&keys=${keys.join(":")}`);
   }
 
   /** Of a file the reference's name, too. @type {(map: string, run?: Run) => string} */

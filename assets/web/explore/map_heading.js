@@ -28,7 +28,7 @@ export function heading(view, tiles = [], signed = null, run = undefined) {
   const pooled =
     step[0] * step[1] > 1
       ? [
-          `each cell is the ${signed ? `strongest ${signed.noun}` : "largest"} of ${step[0]} × ${step[1]}; zoom in to see each`,
+          `each cell is the ${signed ? `strongest ${signed.words.noun}` : "largest"} of ${step[0]} × ${step[1]}; zoom in to see each`,
         ]
       : [];
   const map = `ayer ${view.layer}, ${which}`;
@@ -68,6 +68,6 @@ export function signedSentence({ layer, head }, query, key, { value, step, now =
   const pair = `query ${names.query} → key ${names.key}`;
   const cells = `${step[0]} × ${step[1]} cells`;
   if (step[0] * step[1] === 1) return `${which}  ${pair}: ${signed.cell({ value, now, alone, ...names })}`;
-  const found = Number.isNaN(value) ? `${signed.none} in ${cells}` : `${signedText(value)} at most in ${cells}`;
+  const found = Number.isNaN(value) ? `${signed.words.none} in ${cells}` : `${signedText(value)} at most in ${cells}`;
   return `${which}  around ${pair}: ${found}; zoom in to see each`;
 }

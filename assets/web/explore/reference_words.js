@@ -112,6 +112,10 @@ export function shortened(/** @type {string} */ text, other = "") {
   const most = FIRST_WORDS + LAST_WORDS;
   if (text.length <= most) return text;
   const apart = other ? [...text].findIndex((letter, at) => letter !== other[at]) : 0;
-  if (apart <= FIRST_WORDS) return `${text.slice(0, FIRST_WORDS)}…${text.slice(-LAST_WORDS)}`;
-  return `…${text.slice(text.lastIndexOf(" ", apart - FIRST_WORDS) + 1).slice(0, most)}`;
+  if (apart <= FIRST_WORDS) return `${begun(text, FIRST_WORDS)}…${text.slice(-LAST_WORDS).replace(/^\S+ +(?=\S)/, "")}`;
+  return `…${begun(text.slice(text.lastIndexOf(" ", apart - FIRST_WORDS) + 1), most)}`;
 }
+
+// So many letters of a text at most, to the end of a word where one ends there.
+const begun = (/** @type {string} */ text, /** @type {number} */ most) =>
+  text.slice(0, most + 1).match(/^(.*\S)\s/)?.[1] ?? text.slice(0, most);

@@ -10,14 +10,15 @@ import { amountSaid, shareSaid } from "../views/routes_layout.js";
 
 /** @import { Alone, Range, Selection, SignedCell } from "./types.d.ts" */
 
-/** @type {Record<string, { noun: string, path: string, titled: string, none: string, empty: string, legend: (result: string) => string, of: string }>} */
+const ALONE = "not measured; click a row to measure it";
+
+/** @type {Record<string, { noun: string, path: string, titled: string, none: string, empty: string, alone: string, legend: (result: string) => string, of: string }>} */
 const SAID = {
   share: {
     noun: "share",
     path: "attribution/map",
     titled: "Share of each link",
-    none: "no share",
-    empty: "not part of the question",
+    ...{ none: "no share", empty: "not part of the question", alone: ALONE },
     legend: (result) => `Red raises ${result}, blue lowers it`,
     of: "brings",
   },
@@ -25,8 +26,7 @@ const SAID = {
     noun: "effect",
     path: "attribution/effect/map",
     titled: "Effect of each link",
-    none: "nothing measured",
-    empty: "not measured",
+    ...{ none: "nothing measured", empty: "not measured", alone: ALONE },
     legend: (result) => `Red: without the link, ${result} rises; blue: it falls`,
     of: "cutting it changes the result by",
   },
@@ -34,10 +34,6 @@ const SAID = {
 
 const FEW = 16; // tokens, of which all links of a query are measured at once
 const STEPS = [1, 4, 16, 0]; // so many links of a query, then all
-const SHORT = 64; // tokens, of which all of them are measured ahead of a click; of more, the first two
-
-const partOf = (/** @type {Range} */ rows, /** @type {Range} */ keys) =>
-  `rows=${rows.join(":")}&keys=${keys.join(":")}`;
 
 /** Emits when it is of another question, or none. @extends {Emitter<[]>} */
 export class ShareMaps extends Emitter {
@@ -80,7 +76,7 @@ export class ShareMaps extends Emitter {
     return MEASURES[this.selection.measure]?.map ?? null;
   }
 
-  get #said() {
+  get words() {
     return SAID[this.#kind ?? "share"];
   }
 
@@ -96,41 +92,24 @@ export class ShareMaps extends Emitter {
     return Number(this.run?.n) > FEW ? STEPS : STEPS.slice(-1);
   }
 
-  get ahead() {
-    return Number(this.run?.n) > SHORT ? 2 : STEPS.length;
-  }
-
-  get noun() {
-    return this.#said.noun;
-  }
-
-  get none() {
-    return this.#said.none;
-  }
-
-  get empty() {
-    return this.#said.empty;
-  }
-
-  alone = "not measured; click a row to measure it";
-
   get legend() {
     const [result, unit] = this.#found
       ? [resultSaid(this.#found), `, in ${unitSaid(this.#found)}`]
       : ["the result", ""];
-    return `${this.#said.legend(result)}${unit}; square-root scale`;
+    return `${this.words.legend(result)}${unit}; square-root scale`;
   }
 
   /** @type {(run: Run, view: MapView, rows: Range, keys: Range, most?: number, signal?: AbortSignal) => Promise<Numbers<Alone>>} */
   part(run, view, rows, keys, most = 0, signal = undefined) {
     if (this.#kind === "share") return this.shares(run, view, rows, keys);
-    const asked = `${this.#of(view)}&told=1${most ? `&most=${most}` : ""}&${partOf(rows, keys)}`;
-    return run.numbers(`${SAID.effect.path}?${asked}`, signal);
+    const asked = `${this.#of(view)}&told=1${most ? `&most=${most}` : ""}`;
+    return run.numbers(`${SAID.effect.path}?${asked}&rows=${rows.join(":")}&keys=${keys.join(":")}`, signal);
   }
 
   /** What each link brings. @type {(run: Run, view: MapView, rows: Range, keys: Range) => Promise<Numbers<Alone>>} */
   shares(run, view, rows, keys) {
-    return run.numbers(`${SAID.share.path}?${this.#of(view)}&told=1&${partOf(rows, keys)}`);
+    const part = `rows=${rows.join(":")}&keys=${keys.join(":")}`;
+    return run.numbers(`${SAID.share.path}?${this.#of(view)}&told=1&${part}`);
   }
 
   #of(/** @type {MapView} */ view) {
@@ -139,7 +118,7 @@ export class ShareMaps extends Emitter {
 
   /** Of a file what is asked against, too. @type {(map: string, run?: Run) => string} */
   titled(map, run) {
-    return `${this.#said.titled}${run ? this.against() : ""}: l${this.named(map)}`;
+    return `${this.words.titled}${run ? this.against() : ""}: l${this.named(map)}`;
   }
 
   // Of several heads shares are added up.
@@ -150,11 +129,11 @@ export class ShareMaps extends Emitter {
   /** @type {(cell: SignedCell) => string} */
   cell({ value, now }) {
     const weight = Number.isNaN(now) ? "masked" : `weight ${rounded(now)}`;
-    if (Number.isNaN(value)) return `${weight}; ${this.none}`;
-    return `${weight}; ${this.#said.of} ${this.#found ? amountSaid(value, this.#found) : signedText(value)}`;
+    if (Number.isNaN(value)) return `${weight}; ${this.words.none}`;
+    return `${weight}; ${this.words.of} ${this.#found ? amountSaid(value, this.#found) : signedText(value)}`;
   }
 
   file(/** @type {string} */ format) {
-    return `${this.#said.path}/${format}?${this.#of(this.selection)}`;
+    return `${this.words.path}/${format}?${this.#of(this.selection)}`;
   }
 }

@@ -12,6 +12,7 @@ import { Latest } from "../core/latest.js";
 
 export const WHOLE = 512; // up to so many tokens a whole map comes in one exact piece
 const AHEAD = 1024; // and up to so many the map of a head that is aimed at is asked for
+const SHORT = 64; // of more tokens, no more than two steps of what comes in several are taken ahead
 const KNOWN = 24; // maps that are kept as they were drawn
 const THUMBNAIL = 64; // most cells a side of a thumbnail, as the server makes them
 
@@ -68,12 +69,12 @@ export class Tiles {
     const aim = run && asked ? this.#naming(run, asked) : "";
     if (aim === this.#aim) return;
     this.#aim = aim;
-    this.#aiming.stop();
-    if (!run || !asked || !view.n || view.n > AHEAD) return;
     const whole = /** @type {Range} */ ([0, view.n]);
     return this.#aiming.run(async (fresh) => {
+      if (!run || !asked || asked.layer >= run.nLayers || asked.head >= run.nHeads) return; // of the run before
+      if (!view.n || view.n > AHEAD) return;
       await fresh(this.#ahead);
-      for (const most of signed?.steps?.slice(0, signed.ahead) ?? [0]) {
+      for (const most of signed?.steps?.slice(0, run.n > SHORT ? 2 : undefined) ?? [0]) {
         const coming = this.#part(run, asked, whole, whole, fresh, most);
         this.#ahead = coming.catch(() => {});
         map.prepare(await fresh(coming));
@@ -162,6 +163,7 @@ export class Tiles {
       this.list = whole ? [tile, ...this.list.slice(1)] : [...this.list.slice(0, 1), tile];
       map.arrived();
       if (!tile.sketch) return;
+      map.node.dataset.begun = this.asked;
     }
   }
 }

@@ -38,13 +38,9 @@ export interface Signed {
   run: Run | null; // whose map it is
   shows: string; // which numbers, as far as the selection does not say it; "" while there are none
   most: number; // at least so far the scale goes
-  noun: string; // of one number
-  none: string; // said of cells without one, and of their color
-  empty: string;
-  alone: string; // said of rows and columns without any
+  words: Record<"noun" | "none" | "empty" | "alone", string>; // one number; a cell without, its color, a row without any
   legend: string;
   steps?: number[] | null; // how many numbers come first, 0 for all at last; until then cells are empty
-  ahead?: number; // how many of these steps are taken before it is chosen
   part(run: Run, view: MapView, rows: Range, keys: Range, most?: number, signal?: AbortSignal): Promise<Numbers<Alone>>;
   titled(map: string, run?: Run): string; // with a run where it stands without the page
   cell(cell: SignedCell): string;

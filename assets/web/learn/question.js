@@ -81,6 +81,7 @@ export class Question {
 
   /** @type {(exercises: Exercise[], texts: Texts, seat?: number) => void} */
   show(exercises, texts, seat = this.seat) {
+    this.node.style.visibility = "";
     const as = (/** @type {unknown[]} */ ...all) => JSON.stringify(all);
     const again = exercises.length > 0 && texts === this.texts;
     if (again && as(exercises, seat) === as(this.exercises, this.seat)) return void this.changed(); // keep the input

@@ -138,6 +138,7 @@ class LearnTab extends TabShell {
     if (step === this.step || step < 1 || step > STEPS.length) return;
     this.steps.get(this.step)?.leave?.();
     this.step = step;
+    this.question.node.style.visibility = "hidden"; // it is the last step's
     this.cover.show(null);
     this.#note();
     this.#mark();

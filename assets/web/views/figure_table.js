@@ -42,23 +42,28 @@ export function textsOf({ rows, cols, values }, marks) {
 
 /** @type {(figure: FigureJson, title: string) => HTMLElement} */
 function points(figure, title) {
-  const measured = figure.data.filter((trace) => !isMarks(trace) && trace.type !== "image");
-  const all = measured.map((trace) => ({ name: trace.name, x: unpack(trace.x).values, y: unpack(trace.y).values }));
-  const lines = [];
-  for (const { name, x, y } of all) {
-    for (let at = 0; at < x.length && lines.length < MOST; at++) {
-      lines.push(tableRow(isolated(plainText(name)), shown(x[at]), shown(y[at])));
-    }
+  const head = tableHead("Series", ...titlesOf(figure, figure.data[0] ?? {}));
+  /** @type {Element[]} */ const lines = [];
+  let [told, total, above] = [0, 0, head.textContent];
+  for (const trace of figure.data.filter((one) => !isMarks(one) && one.type !== "image")) {
+    const [x, y] = [trace.x, trace.y].map((values) => unpack(values).values);
+    const [its] = tableHead("Series", ...titlesOf(figure, trace)).children; // of another strip
+    if (its.textContent !== above && told < MOST) lines.push(its);
+    [above, total] = [its.textContent, total + x.length];
+    for (let at = 0; at < x.length && told < MOST; at++, told++)
+      lines.push(tableRow(isolated(plainText(trace.name)), shown(x[at]), shown(y[at])));
   }
-  const { xaxis, yaxis } = figure.layout;
-  const head = tableHead("Series", ...[xaxis, yaxis].map((axis) => plainText(axis?.title?.text)));
-  const total = all.reduce((sum, { x }) => sum + x.length, 0);
-  const cut =
-    total > lines.length ? ` The first ${lines.length} of ${count(total)} points; the CSV has all of them.` : "";
+  const cut = total > told ? ` The first ${told} of ${count(total)} points; the CSV has all of them.` : "";
   return framed(title, `${title}.${cut}`, head, lines);
 }
 
-/** @type {(title: string, says: string, head: HTMLElement, lines: HTMLElement[]) => HTMLElement} */
+/** The titles of the axes that a trace is drawn on. @type {(figure: FigureJson, trace: Partial<FigureTrace>) => string[]} */
+const titlesOf = ({ layout }, { xaxis = "x", yaxis = "y" }) =>
+  [xaxis, yaxis].map((axis) =>
+    plainText(layout[/** @type {"xaxis" | "yaxis"} */ (`${axis[0]}axis${axis.slice(1)}`)]?.title?.text),
+  );
+
+/** @type {(title: string, says: string, head: HTMLElement, lines: Element[]) => HTMLElement} */
 function framed(title, says, head, lines) {
   const table = el("table", {}, el("caption", {}, says), head, el("tbody", {}, ...lines));
   const named = { role: "region", "aria-label": `Numbers of: ${title}` };

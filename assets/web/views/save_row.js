@@ -4,6 +4,7 @@ import { current } from "../core/app_state.js";
 import { button, el } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { ask } from "../core/server.js";
+import { oneStop } from "./one_stop.js";
 import { popover } from "./popover.js";
 
 /** @typedef {{ blob: Blob, name: string } | string | Node | null} Saved a file, or what is told in place of one; null where the
@@ -37,7 +38,8 @@ export function saves(label, choices, ...more) {
 /** @type {(label: string, choices: Choice[], ...more: Node[]) => HTMLElement} */
 export function saveRow(label, choices, ...more) {
   const opener = button("⤓ Save", () => {}, { class: "viz-take-open", title: label });
-  return el("span", { class: "viz-figure-take" }, opener, popover(opener, saves(label, choices, ...more).node));
+  const menu = oneStop(saves(label, choices, ...more).node);
+  return el("span", { class: "viz-figure-take" }, opener, popover(opener, menu));
 }
 
 /** The file at a path of the server, by the name that comes with it. @param {string} path */

@@ -22,8 +22,12 @@ QUICK: dict[str, Any] = {"queue": False, "show_progress": "hidden", **PRIVATE}
 HUB_QUEUE: dict[str, Any] = {"concurrency_limit": 4, "concurrency_id": "hub"}  # a slow network
 SAME = [gr.skip()] * 4  # leaves the other outputs of a load unchanged
 Buttons = tuple[Any, Any, Any]  # Load and Download, of which one is shown, and Run
-# What the form holds runs on a model that was loaded, which is when that button is there.
-RUN_LOADED = "() => requestAnimationFrame(() => document.getElementById('viz-run-loaded')?.click())"
+# What the form holds, if anything, runs on a model that was loaded: then that button is there.
+RUN_LOADED = """() => requestAnimationFrame(() => {
+  const picture = document.querySelector("#viz-kind input:checked")?.value === "image";
+  const typed = document.querySelector("#viz-text-a textarea")?.value.trim();
+  if (picture || typed) document.getElementById("viz-run-loaded")?.click();
+})"""
 KEPT: Buttons = (gr.skip(), gr.skip(), gr.skip())
 
 

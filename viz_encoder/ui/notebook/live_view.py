@@ -17,7 +17,7 @@ from viz_encoder.arguments import read_index
 from viz_encoder.attribution import attribute
 from viz_encoder.bundled import asset
 from viz_encoder.checkpoints import LoadedEncoder
-from viz_encoder.errors import SelectionError
+from viz_encoder.errors import SelectionError, TraceError
 from viz_encoder.export.document import INLINE, OF_TABS, document
 from viz_encoder.export.save import save
 from viz_encoder.result import Columns, TableResult
@@ -125,7 +125,8 @@ class LiveView(ShownOnce, anywidget.AnyWidget):
     def save(self, path: str | Path) -> int:
         """Write the shown map to a .png, .svg or .pdf, or all heads to an .html for any browser.
 
-        The .html tells how the query's final state got there, too, where the model is known.
+        The .html tells how the query's final state got there, too, where the model is known and
+        that state can be split.
 
         Raises:
             SelectionError: no such kind of file.
@@ -136,7 +137,7 @@ class LiveView(ShownOnce, anywidget.AnyWidget):
             return save(self.trace, Path(path), view)
         found = None
         if self._encoder is not None:
-            with contextlib.suppress(SelectionError):  # a run that cannot be split
+            with contextlib.suppress(SelectionError, TraceError):  # a run that cannot be split
                 found = attribute(self._encoder, self.trace, of="state", token=self.query)
         return save(self.trace, Path(path), view, query=self.query, explained=found)
 
