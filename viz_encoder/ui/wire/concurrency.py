@@ -26,62 +26,47 @@ from viz_encoder.ui.wire.errors import NO_MEMORY
 GIVEN_UP = 499  # nobody reads it
 UNHELD = {"cache-control": "no-store", "x-accel-buffering": "no"}
 Plain = dict[str, Any]  # for JSON
-POLL_SECONDS = 0.1  # between two looks at whether it is still wanted
+Given = dict[str, Any]
+POLL_SECONDS = 0.02  # between two looks at whether it is still wanted
 R = TypeVar("R")
 
 
 class Places:
-    """At most N jobs at a time; others wait without holding a thread.
+    """At most N jobs at a time, and N small ones; others wait without holding a thread.
 
     Clients take turns: however many pieces one of them sent, another's first is next. As a
     decorator it makes a route of plain work, and `lines` one of work that tells its progress.
     """
 
-    def __init__(self, at_once: int) -> None:
-        self._at_once = at_once
-        self._lines: WeakKeyDictionary[asyncio.AbstractEventLoop, Line]
+    def __init__(self, at_once: int, small: Callable[[Given], bool] = lambda given: False) -> None:
+        self._at_once, self._small = at_once, small  # by what it is given: it waits for no other
+        self._lines: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[Line, Line]]
         self._lines = WeakKeyDictionary()  # a server each: what waits belongs to one loop
-
-    async def answer(self, request: Request, work: Callable[[], Response]) -> Response:
-        """The work's answer, unless its page has gone, or chosen another thing, while it waited."""
-        line = self.line()
-        await line.enter(client_of(request))
-        try:
-            if await request.is_disconnected():
-                return Response(status_code=GIVEN_UP)
-            return answered(await run_in_threadpool(work))
-        finally:
-            line.leave()
 
     def __call__(self, work: Callable[..., Any]) -> Callable[..., Awaitable[Response]]:
         """A route that does this work in its turn."""
 
-        async def route(request: Request, **given: Any) -> Response:
-            return await self.answer(request, partial(work, **given))
+        async def answer(request: Request, work: Callable[[], Any]) -> Response:
+            if await request.is_disconnected():  # or another thing was chosen there meanwhile
+                return Response(status_code=GIVEN_UP)
+            return answered(await run_in_threadpool(work))
 
-        return _as_route(route, work)
-
-    def but_for(self, name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """Like the decorator itself, but work that is given this waits for no turn."""
-
-        def made(work: Callable[..., Any]) -> Callable[..., Awaitable[Response]]:
-            async def route(request: Request, **given: Any) -> Response:
-                if given[name] is None:
-                    return await self.answer(request, partial(work, **given))
-                return answered(await run_in_threadpool(partial(work, **given)))
-
-            return _as_route(route, work)
-
-        return made
+        return self._in_turn(answer, work)
 
     def while_wanted(self, work: Callable[..., Any]) -> Callable[..., Awaitable[Response]]:
         """Like `while_wanted`, in its turn."""
+        return self._in_turn(_wanted, work)
 
+    def _in_turn(
+        self,
+        answer: Callable[[Request, Callable[..., Any]], Awaitable[Response]],
+        work: Callable[..., Any],
+    ) -> Callable[..., Awaitable[Response]]:
         async def route(request: Request, **given: Any) -> Response:
-            line = self.line()
+            line = self.line(given)
             await line.enter(client_of(request))
             try:
-                return await _wanted(request, partial(work, **given))
+                return await answer(request, partial(work, **given))
             finally:
                 line.leave()
 
@@ -97,9 +82,10 @@ class Places:
 
         return _as_route(route, work)
 
-    def line(self) -> "Line":
-        """The places of the server that asks."""
-        return self._lines.setdefault(asyncio.get_running_loop(), Line(self._at_once))
+    def line(self, given: Given | None = None) -> "Line":
+        """Where such work waits on the server that asks."""
+        new = Line(self._at_once), Line(self._at_once)
+        return self._lines.setdefault(asyncio.get_running_loop(), new)[self._small(given or {})]
 
 
 def answered(found: Any) -> Response:

@@ -19,7 +19,8 @@ from viz_encoder.ui.wire.concurrency import Places, Plain, at_once
 from viz_encoder.ui.wire.errors import ErrorRoute
 
 OF_TWO_RUNS = APIRouter(route_class=ErrorRoute)
-COMPARED = Places(1)  # comparisons of whole runs
+# A row is quick, and stands under a click: whole runs are not before it.
+COMPARED = Places(1, small=lambda given: given.get("query") is not None)
 
 
 @OF_TWO_RUNS.get("/change")
@@ -33,7 +34,7 @@ def change(run: str, runs: Runs, reference: str, layer: int, view: KeptView) -> 
 
 
 @OF_TWO_RUNS.get("/compared")
-@COMPARED.but_for("query")  # a row is quick, and stands under a click
+@COMPARED
 def compared(
     run: str,
     runs: Runs,

@@ -24,7 +24,9 @@ from viz_encoder.ui.wire.errors import ToldRoute
 
 OF_A_SCORE = APIRouter(prefix="/attribution", route_class=ToldRoute)
 PLACES = Places(1)
-REMOVING = Places(1)  # effects keep a processor busy: one at a time
+FEW = 4  # links, which a pointer that rests on a head may ask for while all of another are cut
+# Effects keep a processor busy: one at a time.
+REMOVING = Places(1, small=lambda given: given.get("most", MOST_KEYS) <= FEW)
 
 
 @OF_A_SCORE.get("")
