@@ -222,6 +222,7 @@ def test_the_tab_says_what_numpy_finds_and_marks_the_hovered_token(shown, trace)
     sentence = [f"{cosines[at][pairs].mean():.2f}" for at in (0, 5, 6)]
     until(opened, ".viz-hidden .viz-lead", f"{sentence[0]} in the embeddings, {sentence[1]}")
     until(opened, ".viz-hidden .viz-lead", f"{sentence[2]} after 6 blocks.")
+    figures(page)  # whose heights move the matrix
     page.locator(".viz-hidden-matrix").scroll_into_view_if_needed()
     page.mouse.move(*page.evaluate("vizHidden.similarity.matrix.box(3, 10)"))
     words = f"3 “{trace.tokens[3]}” and 10 “{trace.tokens[10]}”: cosine {cosines[5][3, 10]:.4f}"
@@ -232,8 +233,7 @@ def test_the_tab_says_what_numpy_finds_and_marks_the_hovered_token(shown, trace)
 
 def check_marked(opened, token: int) -> None:
     """In the chips, the matrix and, where it is among them, the nearest tokens."""
-    pointed = "#viz-vectors .viz-word.viz-pointed"
-    assert opened.page.get_attribute(pointed, "data-token") == str(token)
+    opened.page.wait_for_selector(f"#viz-vectors .viz-word.viz-pointed[data-token='{token}']")
     assert opened.page.evaluate("vizHidden.similarity.matrix.hovered") == token
     near = f".viz-hidden-neighbor[data-token='{token}']"
     if opened.page.locator(near).count():
