@@ -71,8 +71,17 @@ export const alertLine = () => el("p", { class: "viz-alert", role: "alert" });
 export const options = (entries) => Array.from(entries, ([value, text]) => el("option", { value }, text));
 
 /** A line of a table, by its name. @type {(name: string | Node, ...cells: (string | Node)[]) => HTMLTableRowElement} */
-export const tableRow = (name, ...cells) =>
-  el("tr", {}, el("th", { scope: "row" }, name), ...cells.map((cell) => el("td", {}, cell)));
+export const tableRow = (name, ...cells) => rowWith({}, name, ...cells);
+
+/** One with attributes; a cell that has some is made already.
+ * @type {(attributes: Attributes<HTMLTableRowElement>, name: string | Node, ...cells: (string | Node)[]) => HTMLTableRowElement} */
+export function rowWith(attributes, name, ...cells) {
+  const made = cells.map((cell) => (cell instanceof HTMLTableCellElement ? cell : el("td", {}, cell)));
+  return el("tr", attributes, el("th", { scope: "row" }, name), ...made);
+}
+
+/** Another head, body and foot of a table. @type {(table: HTMLTableElement, head: Node, rows: Node[], ...foot: Node[]) => void} */
+export const fillTable = (table, head, rows, ...foot) => table.replaceChildren(head, el("tbody", {}, ...rows), ...foot);
 
 /** A table's head: its corner, and a title a column.
  * @type {(corner: string, ...titles: (string | Node)[]) => HTMLElement} */

@@ -1,6 +1,6 @@
 // Two tables: another corpus or another checkpoint beside the shown one, and the heads that differ most.
 
-import { button, caption, control, controls, el, options } from "../core/dom.js";
+import { button, caption, control, controls, el, options, rowWith } from "../core/dom.js";
 import { tableName } from "../views/head_tables.js";
 import { headName } from "../views/cells.js";
 import { section, table as tableOf } from "../views/headed.js";
@@ -68,15 +68,10 @@ export class Comparison {
         "viz-corpus-changes",
         ["Head", "Here", "There", "Difference"],
         found.map(({ at, now, was, change }) =>
-          el(
-            "tr",
+          rowWith(
             { "data-head": headName(at) },
-            el(
-              "th",
-              { scope: "row" },
-              button(headName(at), () => this.acts.choose(at)),
-            ),
-            ...[shown(now, decimals), shown(was, decimals), signed(change, decimals)].map((text) => el("td", {}, text)),
+            button(headName(at), () => this.acts.choose(at)),
+            ...[shown(now, decimals), shown(was, decimals), signed(change, decimals)],
           ),
         ),
       ),

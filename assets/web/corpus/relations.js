@@ -1,6 +1,6 @@
 // Relations of a treebank: for each the best head, beside what needs no head and what needs no training.
 
-import { button, caption, el } from "../core/dom.js";
+import { button, caption, el, rowWith } from "../core/dom.js";
 import { headName } from "../views/cells.js";
 import { section, table as tableOf } from "../views/headed.js";
 import { ranked } from "./tables.js";
@@ -70,18 +70,11 @@ export class RelationList {
   }
 
   #line = (/** @type {Line} */ { name, arcs, at, share, offset, byOffset, random }) =>
-    el(
-      "tr",
+    rowWith(
       { "data-relation": name },
-      el("th", { scope: "row" }, el("bdi", {}, name)),
-      el("td", {}, arcs.toLocaleString("en-US")),
-      el(
-        "td",
-        {},
-        button(headName(at), () => this.choose(at), { "aria-label": `Head ${headName(at)}, best at ${name}` }),
-      ),
-      ...[percent(share), `${percent(byOffset)} (${signedWhole(offset)})`, percent(random)].map((text) =>
-        el("td", {}, text),
-      ),
+      el("bdi", {}, name),
+      arcs.toLocaleString("en-US"),
+      button(headName(at), () => this.choose(at), { "aria-label": `Head ${headName(at)}, best at ${name}` }),
+      ...[percent(share), `${percent(byOffset)} (${signedWhole(offset)})`, percent(random)],
     );
 }

@@ -1,6 +1,6 @@
 // What carried the answer: with the attention weights held it is a sum, of a share a token, here and in the twin.
 
-import { caption, el, tableHead } from "../core/dom.js";
+import { caption, el, fillTable, rowWith, tableHead, tableRow } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { oneStop } from "../views/one_stop.js";
 import { asksFor } from "./cover.js";
@@ -57,10 +57,9 @@ export class CarriedShares {
     const printed = sides.map(({ score }, of) => addingUp(addends[of], 2, score));
     const titles = [words.here, ...(twin ? [words.there(quoted(twin.word), quoted(run.tokens[twin.at]))] : [])];
     const line = (/** @type {Node | string} */ name, /** @type {number} */ at, chosen = false) =>
-      el(
-        "tr",
+      rowWith(
         { class: chosen ? "viz-chosen" : "" },
-        el("th", { scope: "row" }, name),
+        name,
         ...sides.map((_, of) => shareCell(addends[of][at], printed[of][at], most, of ? TWIN : "")),
       );
     const rows = own.map((at, row) =>
@@ -79,11 +78,9 @@ export class CarriedShares {
         " ",
         el("span", { class: "viz-learn-signed" }),
       );
-    this.table.replaceChildren(
-      tableHead(words.token, ...titles),
-      el("tbody", {}, ...rows, line(words.biases, rows.length)),
-      el("tfoot", {}, el("tr", {}, el("th", { scope: "row" }, words.sum), ...sides.map(sum))),
-    );
+    rows.push(line(words.biases, rows.length));
+    const foot = el("tfoot", {}, tableRow(words.sum, ...sides.map(sum)));
+    fillTable(this.table, tableHead(words.token, ...titles), rows, foot);
   }
 
   leave() {

@@ -1,7 +1,8 @@
 // Pre-norm and post-norm side by side, in two small untrained encoders, whose residual connections and norms go off.
 
-import { caption, el, tableRow } from "../core/dom.js";
+import { caption, el, fillTable, tableRow } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
+import { heads } from "../views/headed.js";
 import { asksFor } from "./cover.js";
 import { fixed, quoted } from "./printed.js";
 import { byDepth, DEPTHS } from "./untrained.js";
@@ -68,19 +69,11 @@ export class NormPlacement {
       const [length, ...others] = cells(told);
       return [on.norm && depth ? hidden(length) : length, ...others];
     };
-    this.table.replaceChildren(
-      el(
-        "thead",
-        {},
-        el("tr", {}, el("td"), ...names),
-        el("tr", {}, ...titles.map((each) => el("th", { scope: "col" }, each))),
-      ),
-      el(
-        "tbody",
-        {},
-        ...DEPTHS.map((depth, at) => tableRow(String(depth), ...cells(pre[at]), ...scaled(post[at], depth))),
-      ),
-    );
+    const head = heads(...titles);
+    head.prepend(el("tr", {}, el("td"), ...names));
+    const row = (/** @type {number} */ depth, /** @type {number} */ at) =>
+      tableRow(String(depth), ...cells(pre[at]), ...scaled(post[at], depth));
+    fillTable(this.table, head, DEPTHS.map(row));
     const token = quoted(run.tokens[place.query]);
     const [all, few] = [DEPTHS.length - 1, FEW].map((at) => DEPTHS[at]);
     const [length, left] = cells(pre[DEPTHS.length - 1]);

@@ -1,6 +1,6 @@
 // Looking is not doing: what becomes of the answer without the head that is followed, and without the one that does most.
 
-import { el, tableHead, tableRow } from "../core/dom.js";
+import { el, fillTable, tableHead, tableRow } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { streamed } from "../core/streamed.js";
 import { isolated } from "../core/token_names.js";
@@ -83,10 +83,8 @@ export class RemovedHeads {
         el("span", asksFor(ASKED), cells(each)),
       );
     const same = isHead(own, most);
-    this.table.replaceChildren(
-      tableHead(words.head, ...titles),
-      el("tbody", {}, row(own, false), ...(same ? [] : [row(most, true)])),
-    );
+    const rows = [row(own, false), ...(same ? [] : [row(most, true)])];
+    fillTable(this.table, tableHead(words.head, ...titles), rows);
     this.said.replaceChildren(el("span", asksFor(ASKED), said(own, most, answer, key, words)));
   }
 

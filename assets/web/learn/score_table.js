@@ -1,6 +1,6 @@
 // Every key's way from q·k to its weight: scores can be dragged and keys forbidden, and softmax follows at once.
 
-import { el, tableHead } from "../core/dom.js";
+import { el, fillTable, rowWith, tableHead } from "../core/dom.js";
 import { oneStop } from "../views/one_stop.js";
 import { asksFor } from "./cover.js";
 import { addingUp, choosing, fixed, listed } from "./printed.js";
@@ -53,11 +53,8 @@ export class ScoreTable {
     this.#cells.clear();
     const rows = keys.map((key) => this.#row(run.tokens[key], key, key === place.key, texts));
     const left = attention.weights.length - keys.length;
-    this.node.replaceChildren(
-      tableHead(columns.key, ...titles),
-      el("tbody", {}, ...rows),
-      el("tfoot", { hidden: !left }, el("tr", {}, el("td", { colspan: 6 }))),
-    );
+    const foot = el("tfoot", { hidden: !left }, el("tr", {}, el("td", { colspan: 6 })));
+    fillTable(this.node, tableHead(columns.key, ...titles), rows, foot);
     this.left = left ? { keys, texts } : null;
     this.#update();
   }
@@ -103,16 +100,13 @@ export class ScoreTable {
     const [exp, weight, was, bar] = [el("td"), el("span", asked), el("small", asked), el("i")];
     const minus = el("span", {}, "−∞"); // the score of a key that is not allowed
     const pick = choosing(name, () => this.choose(key));
-    const row = el(
-      "tr",
+    const row = rowWith(
       { class: chosen ? "viz-chosen" : "", "data-key": key },
-      el("th", { scope: "row" }, pick),
-      ...[
-        el("td", {}, fixed(ran?.dots[key] ?? 0, 2)),
-        el("td", {}, el("span", score, slider), minus),
-        el("td", {}, el("label", { class: "viz-learn-box" }, check)),
-        exp,
-      ],
+      pick,
+      fixed(ran?.dots[key] ?? 0, 2),
+      el("td", {}, el("span", score, slider), minus),
+      el("label", { class: "viz-learn-box" }, check),
+      exp,
       el("td", { class: "viz-learn-weight" }, bar, " ", weight, " ", was),
     );
     this.#cells.set(key, { weight, was, bar, exp, row, slider, minus });

@@ -1,6 +1,6 @@
 // Step 12: an encoder of any sizes: what its parts weigh, what attention and FFN cost, and a run of it untrained.
 
-import { button, caption, el, options, svg, css, tableHead, tableRow } from "../core/dom.js";
+import { button, caption, el, fillTable, options, svg, css, tableHead, tableRow } from "../core/dom.js";
 import { oneStop } from "../views/one_stop.js";
 import { asksFor } from "./cover.js";
 import { countText, scrolled } from "./printed.js";
@@ -157,11 +157,8 @@ export class BuildStep {
     const parts = found.parts.map(({ name, formula, count: n }) =>
       tableRow(named[name] ?? name, formula.replace("channels", words.channels), countText(n)),
     );
-    this.table.replaceChildren(
-      tableHead(words.part, words.formula, words.count),
-      el("tbody", {}, ...parts),
-      el("tfoot", {}, tableRow(words.total, "", totalOf(found.total))),
-    );
+    const foot = el("tfoot", {}, tableRow(words.total, "", totalOf(found.total)));
+    fillTable(this.table, tableHead(words.part, words.formula, words.count), parts, foot);
     const { T } = found;
     this.curve.replaceChildren(
       el("h4", {}, words.curve),

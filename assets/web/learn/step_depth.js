@@ -1,7 +1,7 @@
 // Step 8: the model's answer for the token after each block, one block after the other when played; and how far its
 // vector turns if the chosen one is hidden from all.
 
-import { button, caption, el, tableRow } from "../core/dom.js";
+import { button, caption, el, fillTable, rowWith, tableRow } from "../core/dom.js";
 import { Latest, rest } from "../core/latest.js";
 import { isolated } from "../core/token_names.js";
 import { fixed, quoted, scrolled } from "./printed.js";
@@ -74,35 +74,22 @@ export class DepthStep {
     const rows = this.found?.rows ?? [];
     this.note.textContent = rows.length ? note : mask;
     const last = rows.at(-1)?.labels[0];
-    this.table.replaceChildren(
-      el(
-        "thead",
-        {},
-        el("tr", {}, el("th", { scope: "col" }, blocks), el("th", { scope: "col", colspan: BEST }, answers)),
-      ),
-      el(
-        "tbody",
-        {},
-        ...rows.map(({ labels, shares }, at) =>
-          el(
-            "tr",
-            { "data-blocks": at },
-            el("th", { scope: "row" }, String(at)),
-            ...labels.slice(0, BEST).map((label, place) => {
-              const share = shares[place] ?? 0;
-              const bar = el("span", { class: "viz-learn-track" }, el("i", { style: `width:${100 * share}%` }));
-              return el(
-                "td",
-                { class: label === last ? "viz-learn-final" : "" },
-                el("bdi", {}, isolated(label)),
-                ` ${fixed(share, 2)} `,
-                bar, // on a track, so that those of a column begin at one edge
-              );
-            }),
-          ),
-        ),
-      ),
-    );
+    const titles = [el("th", { scope: "col" }, blocks), el("th", { scope: "col", colspan: BEST }, answers)];
+    const cell = (/** @type {string} */ label, /** @type {number} */ share) => {
+      const bar = el("span", { class: "viz-learn-track" }, el("i", { style: `width:${100 * share}%` }));
+      return el(
+        "td",
+        { class: label === last ? "viz-learn-final" : "" },
+        el("bdi", {}, isolated(label)),
+        ` ${fixed(share, 2)} `,
+        bar, // on a track, so that those of a column begin at one edge
+      );
+    };
+    const lines = rows.map(({ labels, shares }, at) => {
+      const cells = labels.slice(0, BEST).map((label, place) => cell(label, shares[place] ?? 0));
+      return rowWith({ "data-blocks": at }, String(at), ...cells);
+    });
+    fillTable(this.table, el("thead", {}, el("tr", {}, ...titles)), lines);
   }
 
   // Rows light up one after the other, as the vector goes through the blocks.

@@ -1,6 +1,6 @@
 // Step 9: each token hidden from every token, beside the attention it got; then what carried the answer.
 
-import { button, caption, el, tableHead, tableRow } from "../core/dom.js";
+import { button, caption, el, fillTable, rowWith, tableHead, tableRow } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { streamed } from "../core/streamed.js";
 import { isolated } from "../core/token_names.js";
@@ -132,35 +132,20 @@ export class KnockoutStep {
     const left = found.order.length - order.length;
     const head = `${place.layer}.${place.head}`;
     const titles = [words.attention(head), words.effect, ...(answers ? [words.answer] : [])];
-    this.table.replaceChildren(
-      tableHead(words.token, ...titles),
-      el(
-        "tbody",
-        {},
-        ...order.map((at) => {
-          const value = effectOf(effects, at);
-          const name = choosing(run.tokens[at], () => this.choose({ key: at }));
-          return el(
-            "tr",
-            { class: at === place.key ? "viz-chosen" : "" },
-            el("th", { scope: "row" }, name),
-            el("td", {}, numbers.attention ? shareText(numbers.attention.weights[at]) : ""),
-            el(
-              "td",
-              { "data-effect": value },
-              el(
-                "span",
-                asksFor(ASKED),
-                el("i", { style: `--share:${Math.abs(value) / most}` }),
-                ` ${answers ? signedText(value, decimals) : fixed(value, 3)}`,
-              ),
-            ),
-            ...(answers ? [answerCell(effects, at, decimals)] : []),
-          );
-        }),
-        ...(left ? [tableRow(texts.pooling.others(left), "", "", "")] : []),
-      ),
-    );
+    const row = (/** @type {number} */ at) => {
+      const value = effectOf(effects, at);
+      const bar = el("i", { style: `--share:${Math.abs(value) / most}` });
+      const said = ` ${answers ? signedText(value, decimals) : fixed(value, 3)}`;
+      return rowWith(
+        { class: at === place.key ? "viz-chosen" : "" },
+        choosing(run.tokens[at], () => this.choose({ key: at })),
+        numbers.attention ? shareText(numbers.attention.weights[at]) : "",
+        el("td", { "data-effect": value }, el("span", asksFor(ASKED), bar, said)),
+        ...(answers ? [answerCell(effects, at, decimals)] : []),
+      );
+    };
+    const others = left ? [tableRow(texts.pooling.others(left), "", "", "")] : [];
+    fillTable(this.table, tableHead(words.token, ...titles), [...order.map(row), ...others]);
   }
 
   leave() {

@@ -1,13 +1,14 @@
 // A learned query: how its training went, what it is worth, and what it weighs the tokens with.
 
 import { current } from "../core/app_state.js";
-import { control, controls, el, tableRow } from "../core/dom.js";
+import { control, controls, el, fillTable, tableRow } from "../core/dom.js";
 import { Held } from "../core/emitter.js";
 import { Latest } from "../core/latest.js";
 import { address, json } from "../core/server.js";
 import { afterBlocks } from "../core/states.js";
 import { follow } from "../core/tab_shell.js";
 import { View } from "../core/view.js";
+import { heads } from "../views/headed.js";
 import { tokensOf } from "../views/token_choice.js";
 import { LineChart } from "./layer_chart.js";
 import { listed } from "./neighbors.js";
@@ -87,14 +88,10 @@ class LearnView extends View {
       `Learned from ${found.set} (${names.length} items, ${groups.length} labels) by ${found.model} ` +
       `${afterBlocks(found.layer)}, ${found.folds} folds.`;
     this.#lose(found.losses[0].length - 1);
-    const heads = ["Pooling", ...seeds.map((seed) => `seed ${seed}`), "mean"];
     const rows = Object.entries({ ...accuracy, chance: seeds.map(() => chance) }).map(([name, values]) =>
       tableRow(name, ...[...values, mean(values)].map((value) => fixed(value))),
     );
-    this.table.replaceChildren(
-      el("thead", {}, el("tr", {}, ...heads.map((text) => el("th", { scope: "col" }, text)))),
-      el("tbody", {}, ...rows),
-    );
+    fillTable(this.table, heads("Pooling", ...seeds.map((seed) => `seed ${seed}`), "mean"), rows);
     this.painted(found.key);
   }
 

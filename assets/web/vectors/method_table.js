@@ -1,6 +1,6 @@
 // The table of all methods at all layers: a header sorts it, a row chooses what is drawn below.
 
-import { button, el, query } from "../core/dom.js";
+import { button, el, query, rowWith } from "../core/dom.js";
 import { oneStop } from "../views/one_stop.js";
 import { called, fixed } from "./results.js";
 
@@ -113,15 +113,10 @@ export class SetTable {
 
   #row(/** @type {SetRow} */ row) {
     const { method, state, why } = row;
-    const node = el(
-      "tr",
+    const node = rowWith(
       { "data-row": `${method}:${state}`, title: why, onclick: () => this.choose(method, state) },
-      el(
-        "th",
-        { scope: "row" },
-        button(called(method), () => {}),
-      ),
-      ...[String(state), ...NUMBERS.map((name) => fixed(row[name]))].map((text) => el("td", {}, text)),
+      button(called(method), () => {}),
+      ...[String(state), ...NUMBERS.map((name) => fixed(row[name]))],
     );
     this.#mark(node);
     return node;

@@ -1,6 +1,6 @@
 // Effect of padding: how far each method moves in a padded batch.
 
-import { button, caption, control, controls, counted, el, status } from "../core/dom.js";
+import { button, caption, control, controls, counted, el, fillTable, status, tableRow } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { inLink } from "../core/link_notes.js";
 import { afterBlocks } from "../core/states.js";
@@ -102,12 +102,9 @@ export class Padding extends View {
     const lines = [...new Set(rows.map(({ method }) => method))].map((method) => {
       const drifts = Object.keys(cases).flatMap((name) => byCell.get(`${method}:${name}`) ?? []);
       const cells = drifts.map((row) => this.#cell(row, worst && most));
-      return el("tr", {}, el("th", { scope: "row" }, called(method)), ...cells);
+      return tableRow(called(method), ...cells);
     });
-    this.table.replaceChildren(
-      el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Method"), ...heads)),
-      el("tbody", {}, ...lines),
-    );
+    fillTable(this.table, el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Method"), ...heads)), lines);
     const safe = most && byCell.get(`${most.method}:masked`);
     this.lead.textContent = safe
       ? `${TITLES[most.case]}: ${called(most.method)} moves by ${small(most.relative)} of its length; with the mask in encoder and pooling, by ${small(safe.relative)}.`

@@ -1,10 +1,11 @@
 // What poolings make of one input: each one's vector, each token's share of the chosen one, two texts, padding.
 
 import { current } from "../core/app_state.js";
-import { button, caption, el, query } from "../core/dom.js";
+import { button, caption, el, query, rowWith } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { linkedOf } from "../core/link_notes.js";
 import { View } from "../core/view.js";
+import { heads } from "../views/headed.js";
 import { oneStop } from "../views/one_stop.js";
 import { learned } from "./learn.js";
 import { Padding } from "./padding.js";
@@ -65,9 +66,7 @@ export class Poolings extends View {
   }
 
   #methods() {
-    const heads = METHODS.map((title) => el("th", { scope: "col" }, title));
-    const table = el("table", { class: "viz-pool-table viz-pool-methods" }, el("thead", {}, el("tr", {}, ...heads)));
-    table.append(this.rows);
+    const table = el("table", { class: "viz-pool-table viz-pool-methods" }, heads(...METHODS), this.rows);
     const scrolled = el("div", { class: "viz-pool-scroll" }, table);
     return el("section", { "aria-label": "Methods" }, scrolled, this.own, this.left);
   }
@@ -151,16 +150,11 @@ export class Poolings extends View {
       this.#pick(name);
       query(this.rows, `[data-method="${name}"] button`).focus();
     };
-    return el(
-      "tr",
+    return rowWith(
       { "data-method": name, class: chosen ? "viz-chosen-row" : "", onclick: choose },
-      el(
-        "th",
-        { scope: "row" },
-        button(called(name), () => {}, { "aria-pressed": String(chosen) }),
-      ),
+      button(called(name), () => {}, { "aria-pressed": String(chosen) }),
       el("td", { class: "viz-pool-what" }, what),
-      ...[String(numbers), fixed(norm), fixed(toMean, 4)].map((text) => el("td", {}, text)),
+      ...[String(numbers), fixed(norm), fixed(toMean, 4)],
     );
   }
 

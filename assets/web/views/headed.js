@@ -12,12 +12,10 @@ export const section = (name, label, title, ...nodes) =>
     ...nodes,
   );
 
+/** A table's head. @type {(...titles: string[]) => HTMLElement} */
+export const heads = (...titles) =>
+  el("thead", {}, el("tr", {}, ...titles.map((title) => el("th", { scope: "col" }, title))));
+
 /** `says` is its caption. @type {(name: string, titles: string[], rows: Node[], says?: string) => HTMLTableElement} */
 export const table = (name, titles, rows, says) =>
-  el(
-    "table",
-    { class: name },
-    ...(says ? [el("caption", {}, says)] : []),
-    el("thead", {}, el("tr", {}, ...titles.map((title) => el("th", { scope: "col" }, title)))),
-    el("tbody", {}, ...rows),
-  );
+  el("table", { class: name }, ...(says ? [el("caption", {}, says)] : []), heads(...titles), el("tbody", {}, ...rows));
