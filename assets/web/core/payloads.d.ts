@@ -10,7 +10,7 @@ interface Grid {
 }
 
 // ui/state/run_description.py
-interface RunDescription {
+interface RunDescription extends Omit<StripFacts, "picture"> {
   key: string;
   kind: string;
   link: Record<string, string>; // what opens the run again
@@ -27,12 +27,8 @@ interface RunDescription {
   changed: Changed | null; // what was changed in it; null in a plain run
   nLayers: number;
   nHeads: number;
-  tokens: string[];
-  special: boolean[];
   valid: boolean[];
-  segments: number[];
   words: Maybe[];
-  grid: Grid | null;
   notes: string[];
   swap: [word: string, twin: string] | null; // of an example that has a minimal pair
   example: boolean; // whether the input is one of the page's examples
@@ -87,12 +83,11 @@ interface Prediction {
 }
 
 // ui/tabs/explore
-interface RouteEdge {
-  layer: number;
+// Its head brings most in the direction of the sum.
+interface RouteEdge extends HeadPlace {
   query: number;
   key: number;
   share: number;
-  head: number; // that brings most in the direction of the sum
   by_head: number | null; // null: not known
 }
 interface Explained {
@@ -157,10 +152,9 @@ interface Findings {
   sentence: string; // the first finding's, or that nothing stands out
   found: Finding[];
 }
-interface Finding {
+interface Finding extends HeadPlace {
+  // the clearest head
   kind: string;
-  layer: number; // of the clearest head
-  head: number;
   query: Maybe;
   key: Maybe;
   weight: Maybe;
@@ -326,10 +320,7 @@ interface Neighbor {
   cosine: Maybe;
   same_label: boolean | null;
 }
-interface LearnedDescription {
-  key: string;
-  model: string;
-  set: string;
+interface LearnedDescription extends Pick<SetDescription, "key" | "set" | "model" | "names" | "labels"> {
   layer: number;
   groups: string[];
   folds: number;
@@ -337,8 +328,6 @@ interface LearnedDescription {
   losses: Maybe[][];
   accuracy: Record<string, number[]>;
   chance: number;
-  names: string[];
-  labels: string[];
 }
 interface WeighedItem {
   tokens: string[];
@@ -404,10 +393,8 @@ interface Said {
   cosine: Maybe; // of the pooled vectors before and after
   moved: Maybe; // mean over tokens of ‖h − h′‖ / ‖h′‖ at the output
 }
-interface ChangeProof {
-  passed: boolean;
-  sentence: string;
-  parts: { passed: boolean; sentence: string }[];
+interface ChangeProof extends Pick<Proof, "passed" | "sentence"> {
+  parts: Pick<Proof, "passed" | "sentence">[];
 }
 interface WhatIfOffered {
   fixed: string; // why nothing can be changed; "" where it can
@@ -426,11 +413,8 @@ interface HeadEffects {
   shares: Maybe[][];
   forwards: number;
 }
-interface TokenEffects {
-  sentence: string;
-  measure: string;
+interface TokenEffects extends Pick<HeadEffects, "sentence" | "measure" | "untouched"> {
   before: number;
-  untouched: { answer: string; share: Maybe };
   values: Maybe[]; // a token
   answers: string[];
   shares: Maybe[];

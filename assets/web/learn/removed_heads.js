@@ -9,14 +9,13 @@ import { choosing, fixed, quoted } from "./printed.js";
 import { tokenNumbers } from "./requests.js";
 
 /** @import { Acts, Place, Shown } from "./types.d.ts" */
-/** @typedef {{ layer: number, head: number }} Head */
 /** @typedef {{ layer: number, head: number, weight: number, answer: string, share: number, value: number }} Removed */
 
 const MOST = 20_000; // heads times tokens up to which they are measured unasked
 const [ASKED, WEIGHT] = ["head-that-acts", "weight-of-key"]; // the exercises
 
 /** The head without which least is left of the answer, or by which a vector turns most.
- * @type {(found: HeadEffects) => Head} */
+ * @type {(found: HeadEffects) => HeadPlace} */
 export function mostEffective({ untouched, answers, shares, values }) {
   const heads = values.flatMap((row, layer) => row.map((value, head) => ({ layer, head, size: Math.abs(value ?? 0) })));
   const left = ({ layer, head } = heads[0]) =>
@@ -66,7 +65,7 @@ export class RemovedHeads {
   /** @type {(shown: Shown, effects: HeadEffects, weight: number, others: number) => void} */
   #draw({ run, place, texts }, effects, weight, others) {
     const words = texts.removed;
-    const of = (/** @type {Head} */ { layer, head }, /** @type {number} */ looks) => ({
+    const of = (/** @type {HeadPlace} */ { layer, head }, /** @type {number} */ looks) => ({
       ...{ layer, head, weight: looks, value: effects.values[layer][head] ?? 0 },
       ...{ answer: effects.answers[layer][head], share: effects.shares[layer][head] ?? 0 },
     });
@@ -102,7 +101,7 @@ async function effectsOf(run, signal) {
   return streamed(run.url("whatif/heads"), () => {}, { signal });
 }
 
-const isHead = (/** @type {Head} */ one, /** @type {Head} */ other) =>
+const isHead = (/** @type {HeadPlace} */ one, /** @type {HeadPlace} */ other) =>
   one.layer === other.layer && one.head === other.head;
 
 /** @type {(own: Removed, most: Removed, answer: string, key: string, words: Shown["texts"]["removed"]) => string} */

@@ -60,11 +60,7 @@ export interface AttentionNumbers {
   out: number[];
 }
 /** Of a model whose queries and keys were seen. */
-export interface SeenAttention extends AttentionNumbers {
-  q: number[];
-  k: number[];
-  dots: number[];
-}
+export type SeenAttention = AttentionNumbers & Record<"q" | "k" | "dots", number[]>;
 export interface HeadsNumbers {
   lengths: number[];
   parts: number[][];
@@ -98,9 +94,7 @@ export interface TokenNumbers {
   agrees: Maybe;
 }
 
-export interface Place {
-  layer: number;
-  head: number;
+export interface Place extends HeadPlace {
   query: number;
   key: number;
   dim: number; // of q, whose sum is shown

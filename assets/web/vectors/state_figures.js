@@ -52,8 +52,6 @@ class StateFigure extends View {
 }
 
 export class StateFigures extends View {
-  /** @type {Run | null} */
-  run = null;
   /** @type {StateFigure[]} */
   views = [];
   /** @type {Record<string, StateFigure>} */
@@ -66,7 +64,7 @@ export class StateFigures extends View {
       const views = await fresh(run.viewsAt("vectors"));
       if (this.run !== run) {
         const there = views.filter(({ place }) => place.slot !== DRAWN && (place.slot !== ANSWERS || run.tasks.length));
-        this.run = run;
+        Object.assign(this, { run });
         this.views = there.map((view) => {
           this.#known[view.name] ??= new StateFigure(view);
           return this.#known[view.name].enter(run, view);

@@ -32,8 +32,6 @@ export function asked(text, pair, { layer, method }) {
 }
 
 export class TwoTexts extends View {
-  /** @type {Run | null} */
-  run = null;
   /** @type {Pooling} */
   pooling = { layer: -1, method: "mean" };
   seen = false; // whether it has been in sight: before, nothing is computed
@@ -92,10 +90,10 @@ export class TwoTexts extends View {
 
   // Show for this run; its second text stays as long as the run.
   show(/** @type {Run} */ run, /** @type {Pooling} */ pooling) {
-    this.pooling = pooling;
+    const other = this.run !== run;
+    Object.assign(this, { run, pooling });
     this.node.hidden = run.grid !== null;
-    if (this.run !== run) {
-      this.run = run;
+    if (other) {
       this.text.value = this.link.of(run) || secondText(run);
       this.text.placeholder = this.#pair ? "Empty: text B of this input" : "Another text";
       this.first.textContent = this.#pair
