@@ -21,6 +21,7 @@ import { changes, changeSaid, difference, headOf, ranked } from "./tables.js";
 const USUAL = "previous";
 const [STATISTIC, HEAD] = ["corpus.stat", "corpus.head"]; // in the link
 const TABLE = "viz.corpus"; // the last table that was made, in the browser tab
+const WHOLE = "Statistics and examples; this page opens it again";
 const FAILED = 5; // texts whose fault is said
 
 // Called by the page once; it needs no run, and asks for nothing before it is seen.
@@ -82,20 +83,17 @@ class CorpusTab extends View {
   constructor(root, table, made) {
     super();
     this.table = table;
-    const saves = ["csv", "parquet", "json"].map(
-      (kind) =>
-        /** @type {[string, string, () => ReturnType<typeof fileOf>]} */ ([
-          kind === "json" ? "JSON" : kind === "csv" ? "CSV" : "Parquet",
-          kind === "csv" ? "Every statistic of every head" : "Statistics and examples; this page opens it again",
-          () => fileOf(this.table, `.${kind}`),
-        ]),
-    );
+    const file = (/** @type {string} */ kind) => () => fileOf(this.table, kind);
     const heads = el(
       "section",
       { class: "viz-corpus-heads", "aria-label": "Heads over the texts" },
       ...[controls(control("Statistic:", this.statistic)), this.map.node, this.map.legend, this.told],
       ...[this.meaning, el("p", { class: "viz-caption viz-corpus-rule" }, RULE)],
-      saveRow("Save the table", saves),
+      saveRow("Save the table", [
+        ["CSV", "Every statistic of every head", file(".csv")],
+        ["Parquet", WHOLE, file(".parquet")],
+        ["JSON", WHOLE, file(".json")],
+      ]),
     );
     const beside = [this.relations, this.examples, this.plane, this.comparison];
     this.node = el(

@@ -5,6 +5,7 @@ import { Latest } from "../core/latest.js";
 import { switched } from "../core/run.js";
 import { quoted } from "../core/token_names.js";
 import { View } from "../core/view.js";
+import { section } from "../views/headed.js";
 import { signedText } from "./legend.js";
 
 /** @import { HeadStatistics, Selection } from "./types.d.ts" */
@@ -37,11 +38,7 @@ export class PairLinksView extends View {
   constructor(selection, measures) {
     super(selection);
     this.measures = measures;
-    this.node = el(
-      "section",
-      { class: "viz-pair", "aria-label": "Heads that link the chosen pair" },
-      ...[this.title, this.what, this.list, this.says],
-    );
+    this.node = section("viz-pair", "Heads that link the chosen pair", this.title, this.what, this.list, this.says);
     measures.on(() => {
       const { other, run } = this.measures;
       if (other !== this.#against && this.run && this.run === run) this.load(); // another reference, or none any more

@@ -64,13 +64,7 @@ export class WordOrder {
     const [on, off] = found.apart.map((share) => fixed(share, 3));
     this.said.textContent = words.said(one, two, on, off) + (found.apart[1] < NOTHING ? words.blind : "");
     this.title.textContent = words.vectors(quoted(run.tokens[place.query]));
-    const [[asked, swapped], [without, both]] = found.vectors;
-    const rows = [
-      { name: words.rows[0], values: asked },
-      { name: words.rows[1], values: swapped },
-      { name: words.rows[2], values: without },
-      { name: words.rows[3], values: both },
-    ];
+    const rows = found.vectors.flat().map((values, at) => ({ name: words.rows[at], values }));
     this.rows.show(this.title.textContent ?? "", rows, place.around, texts, 3);
   }
 }

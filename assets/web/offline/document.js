@@ -1,7 +1,7 @@
 // A run in a document of its own, an exported page or a notebook's cell: its words or picture, its heads and one map.
 
 import { anyMasked, byRow, makeScale, picture, rgbText, shrink, theme, topsOf } from "../core/colors.js";
-import { el, fit, onTheme, onWidth, options, query, tableRow } from "../core/dom.js";
+import { el, onTheme, onWidth, options, query, tableRow } from "../core/dom.js";
 import { followNotebook } from "../core/frame.js";
 import { markPainted } from "../core/view.js";
 import { walked } from "../views/cells.js";
@@ -13,7 +13,6 @@ import { at, RowReading } from "./row_reading.js";
 
 /** @import { KeptMap } from "./maps.js" */
 
-const LEGEND = /** @type {const} */ ([140, 10]); // pixels
 const HINT = "Point at a cell to read its weight; click it to choose its query.";
 const LARGE = 40; // cells a side, from which the map takes the width
 const WIDEST = 800; // pixels of the map with its names
@@ -164,11 +163,7 @@ class RunDocument {
     at("up-to").textContent = says;
     at("ticks").textContent = `${from} … ${curved ? `${digits(scale.at(0.5), 4)} … ` : ""}${to}`;
     const { ramp, masked } = theme();
-    const context = fit(at("scale"), ...LEGEND);
-    for (let x = 0; x < LEGEND[0]; x++) {
-      context.fillStyle = rgbText(ramp[Math.round((x / (LEGEND[0] - 1)) * (ramp.length - 1))]);
-      context.fillRect(x, 0, 1, LEGEND[1]);
-    }
+    at("scale").style.background = `linear-gradient(to right, ${ramp.map(rgbText).join(", ")})`;
     at("scale").setAttribute("aria-label", `Color scale from ${from} to ${to}`);
     at("blank").hidden = !anyMasked(this.values);
     query(at("blank"), "i").style.background = rgbText(masked);

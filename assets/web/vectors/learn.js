@@ -8,7 +8,7 @@ import { address, json } from "../core/server.js";
 import { afterBlocks } from "../core/states.js";
 import { follow } from "../core/tab_shell.js";
 import { View } from "../core/view.js";
-import { heads } from "../views/headed.js";
+import { heads, section } from "../views/headed.js";
 import { tokensOf } from "../views/token_choice.js";
 import { LineChart } from "./layer_chart.js";
 import { listed } from "./neighbors.js";
@@ -53,10 +53,8 @@ class LearnView extends View {
         el("div", { class: "viz-pool-scroll" }, this.table),
       ),
     ),
-    el(
-      "section",
-      { class: "viz-learn-weights", "aria-label": "Learned weights" },
-      el("h3", {}, "What the learned query looks at (seed 0)"),
+    section(
+      ...["viz-learn-weights", "Learned weights", "What the learned query looks at (seed 0)"],
       controls(control("Over", this.where), this.label),
       this.shares.node,
     ),

@@ -2,6 +2,7 @@
 
 import { caption, el } from "../core/dom.js";
 import { afterBlocks } from "../core/states.js";
+import { section } from "../views/headed.js";
 import { oneStop } from "../views/one_stop.js";
 
 /** @import { Acts, State } from "./token_similarity.js" */
@@ -12,13 +13,7 @@ const ABOUT =
 export class Nearest {
   heading = el("h4");
   list = oneStop(el("ol", { class: "viz-hidden-nearest", onpointerleave: () => this.acts.hover(null) }));
-  node = el(
-    "section",
-    { "aria-label": "Nearest tokens" },
-    el("h3", {}, "Nearest tokens"),
-    caption(ABOUT),
-    this.heading,
-  );
+  node = section("viz-hidden-near", "Nearest tokens", "Nearest tokens", caption(ABOUT), this.heading);
 
   constructor(/** @type {Acts} */ acts) {
     this.acts = acts;

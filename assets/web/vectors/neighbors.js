@@ -5,6 +5,7 @@ import { Latest } from "../core/latest.js";
 import { address, json } from "../core/server.js";
 import { afterBlocks } from "../core/states.js";
 import { View } from "../core/view.js";
+import { section } from "../views/headed.js";
 import { oneStop } from "../views/one_stop.js";
 import { ShortList } from "../views/short_list.js";
 import { called, cut, fixed } from "./results.js";
@@ -28,16 +29,9 @@ export class Neighbors extends View {
   constructor(/** @type {(item: number) => unknown} */ choose) {
     super();
     this.choose = choose;
-    const named = { class: "viz-set-neighbors", "aria-label": "Nearest neighbors of an item" };
-    this.node = el(
-      "section",
-      named,
-      this.title,
-      control("Item", this.select),
-      this.whole,
-      this.list.node,
-      this.list.rest,
-      this.said,
+    this.node = section(
+      ...["viz-set-neighbors", "Nearest neighbors of an item", this.title],
+      ...[control("Item", this.select), this.whole, this.list.node, this.list.rest, this.said],
     );
   }
 

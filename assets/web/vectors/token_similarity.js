@@ -5,6 +5,7 @@ import { Latest } from "../core/latest.js";
 import { afterBlocks, STATES_AXIS } from "../core/states.js";
 import { View } from "../core/view.js";
 import { fullScreen } from "../views/full_screen.js";
+import { section } from "../views/headed.js";
 import { savePicture } from "../views/plotly_figure.js";
 import { fileAt, saveRow } from "../views/save_row.js";
 import { LineChart } from "./layer_chart.js";
@@ -53,16 +54,11 @@ export class TokenSimilarity extends View {
     this.nearest = new Nearest(acts);
     const left = el("div", {}, this.heading, this.matrix.node, this.told);
     this.body.append(left, el("div", {}, this.chart.node, caption(SMOOTHING)), beside, this.nearest.node);
-    const named = { class: "viz-hidden-panel viz-of-one", id: "viz-hidden-similarity", "aria-label": TITLE };
-    this.node = el(
-      "section",
-      named,
-      el("h3", {}, TITLE),
-      el("p", { class: "viz-caption viz-hidden-measures" }, MEASURES),
-      this.said,
-      this.body,
-      this.save,
+    this.node = section(
+      ...["viz-hidden-panel viz-of-one", TITLE, TITLE],
+      ...[el("p", { class: "viz-caption viz-hidden-measures" }, MEASURES), this.said, this.body, this.save],
     );
+    this.node.id = "viz-hidden-similarity";
     this.node.prepend(fullScreen(this.node));
   }
 
