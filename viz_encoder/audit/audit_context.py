@@ -180,7 +180,9 @@ class AuditContext:
         """The maps of the base case, without gradients."""
         found = maps_of(self.subject, self.base)
         seen = (*found.layers, *found.cross)
-        if not found.left_out and not any(one.by_hand or one.has_more_keys for one in seen):
+        missed = self.scope.cross is not None and not found.memories  # of as many keys as tokens
+        odd = found.left_out or any(one.by_hand or one.has_more_keys for one in seen)
+        if not missed and not odd:
             return found
         valid = self.setting.padding(self.base.valid.shape[1] + 4)
         with suppress(ModelFault, InputError):  # a model, or an intent, of one length only
