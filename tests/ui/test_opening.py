@@ -3,6 +3,7 @@
 import html
 import re
 import threading
+from dataclasses import replace
 
 import httpx
 import pytest
@@ -14,6 +15,7 @@ from tests.checkpoints.parity import Case, save
 from tests.slow import slow
 from tests.ui.conftest import serving
 from viz_encoder.analyses.predictions import predictions
+from viz_encoder.checkpoints import BUILTIN
 from viz_encoder.config.anatomy import anatomy
 from viz_encoder.errors import CheckpointError, SelectionError
 from viz_encoder.ui.form.model_panel import model_panel
@@ -179,6 +181,21 @@ def test_what_could_not_be_loaded_is_not_listed(folder, tmp_path):
 def test_a_built_in_name_is_itself():
     models = Models(local=True, device="cpu")
     assert models.open("grammar") == "grammar" and models.names().count("grammar") == 1
+    assert models.open(str(BUILTIN["grammar"].locate())) == "grammar"
+
+
+def _not_installed():
+    raise CheckpointError("grammar is not installed.")
+
+
+def test_another_model_of_a_built_in_ones_name_is_never_taken_for_it(folder, tmp_path, monkeypatch):
+    copy, built = copied(folder, tmp_path / "grammar"), str(BUILTIN["grammar"].locate())
+    models = Models(own=vz.load(copy, device="cpu"), local=True, device="cpu")
+    name = models.open(built)
+    assert name == "grammar (2)" and models.get(name).config != models.get("grammar").config
+    gone = replace(BUILTIN["grammar"], locate=_not_installed)
+    monkeypatch.setitem(BUILTIN, "grammar", gone)
+    assert Models(local=True, device="cpu").open(str(copy)) == "grammar (2)"
 
 
 @pytest.mark.parametrize("name", ["x" * 300, "/" + "x" * 300, "a\0b", "~nobody-x/a"])

@@ -135,7 +135,7 @@ class Models:
         found = self.look(name, part, tell)
         if isinstance(found, HubModel):
             raise SelectionError(f"{found.name} is not downloaded yet; download it first.")
-        if found.card.name in BUILTIN and found.folder == plan(found.card.name).folder:
+        if self._is_built_in(found):
             self.get(found.card.name, tell=tell)
             return found.card.name
         listed = self._list(found)
@@ -148,6 +148,14 @@ class Models:
                     self._kinds.pop(listed, None)
             raise
         return listed
+
+    def _is_built_in(self, found: Plan) -> bool:
+        """Whether it is the very folder of the built-in model that is offered under its name."""
+        entry = BUILTIN.get(found.card.name)
+        if entry is None or entry.missing or found.folder != entry.locate():
+            return False
+        offered = self.plan(found.card.name)  # of the person's own model, where that has the name
+        return offered is not None and offered.folder == found.folder
 
     def _require_local(self) -> None:
         if not self.local:
