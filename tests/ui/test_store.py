@@ -272,3 +272,6 @@ def test_a_result_is_computed_once_and_the_last_few_are_kept(trace):
     for thread in threads:
         thread.join()
     assert computed == [0, 1, 2, 1, 3]
+    few, runs = Kept(2, runs=1), [entry_of(trace), entry_of(trace)]
+    assert [few.of(one, 0, object) is few.of(one, 0, object) for one in runs] == [True, True]
+    assert few.of(runs[0], 0, lambda: "again") == "again"  # of the last run alone

@@ -156,11 +156,13 @@ Result = TypeVar("Result")
 class Kept(Generic[Result]):
     """Results by what was asked, for as long as their run; of each run the last few.
 
+    Those that are as large as a run are kept of so many `runs` alone.
+
     One is computed at a time: each may hold much memory, and whoever waits may find what it wants.
     """
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, most: int, runs: int | None = None) -> None:
+        self._most, self._runs = most, runs
         self._known: WeakKeyDictionary[StoreEntry, OrderedDict[Hashable, Result]]
         self._known = WeakKeyDictionary()
         self._lock, self._one_at_a_time = threading.Lock(), threading.Lock()
@@ -191,3 +193,5 @@ class Kept(Generic[Result]):
             known[asked] = found
             while len(known) > self._most:
                 known.popitem(last=False)
+            if self._runs and len(self._known) > self._runs:
+                del self._known[next(iter(self._known))]

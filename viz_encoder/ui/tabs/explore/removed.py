@@ -29,7 +29,7 @@ CHANGED = "Effects are measured on the run without changes; take the changes bac
 MOST_KEYS = 64  # of one query that are cut: those with the largest weight
 PARTS = 0.5, 0.7  # of the work that is done after the heads, and after the words
 ROWS: Kept[dict[int, float]] = Kept(64)
-RUNS: Kept[WithoutLinks] = Kept(1)
+RUNS: Kept[WithoutLinks] = Kept(1, runs=4)  # each holds more than its run does
 WHOLE: Kept[dict[str, Any]] = Kept(2)
 
 
