@@ -8,7 +8,6 @@ import { Emitter } from "./emitter.js";
  * @type {(node: HTMLElement, what: string) => void} */
 export function markPainted(node, what) {
   node.dataset.painted = what;
-  node.dispatchEvent(new CustomEvent("viz-painted", { bubbles: true, detail: what }));
 }
 
 /**
