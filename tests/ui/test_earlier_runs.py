@@ -10,7 +10,6 @@ TEXT = "The animal didn't cross the street because it was too tired"
 WIDE = TEXT.replace("tired", "wide")
 CLICKS = "window.clicks = 0; addEventListener('click', () => window.clicks++, true);"
 AGAINST = "#viz-explain-against"
-PAUSE = 400  # ms, longer than a choice waits for another
 
 
 def show_the_change(page):
@@ -34,11 +33,12 @@ def test_an_earlier_run_is_asked_against_and_its_maps_are_compared(visit, minilm
         "“…street because it was too tired”"
     ]  # from where they differ
     page.evaluate(CLICKS)
+    page.evaluate("delete document.querySelector('.viz-how').dataset.painted")
     held = []
     page.route("**/viz/open/link", lambda route: held.append(route))
     with page.expect_request("**/viz/open/link"):
         page.select_option(AGAINST, f"run:{before}")
-    page.wait_for_timeout(PAUSE)  # after which it is asked without
+    page.wait_for_selector(".viz-how[data-painted]:not([data-painted*=against])")  # without it
     held[0].continue_()
     page.wait_for_selector(".viz-how[data-painted*='against=run']")
     now, was = (vz.capture(minilm, text) for text in (WIDE, TEXT))

@@ -118,4 +118,4 @@ export function shortened(/** @type {string} */ text, other = "") {
 
 // So many letters of a text at most, to the end of a word where one ends there.
 const begun = (/** @type {string} */ text, /** @type {number} */ most) =>
-  text.slice(0, most + 1).match(/^(.*\S)\s/)?.[1] ?? text.slice(0, most);
+  (text.length > most && text.slice(0, most + 1).match(/^(.*\S)\s/)?.[1]) || text.slice(0, most);
