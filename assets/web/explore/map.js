@@ -79,6 +79,7 @@ export class AttentionMap extends MapSheet {
   clear() {
     super.clear();
     this.#latest.stop();
+    this.parts.expect(null); // what was aimed at is of the run that is left
     this.run = null;
   }
 
