@@ -123,7 +123,7 @@ def test_the_page_shows_these_numbers_and_the_models_own_pooling_first(tab, trac
     page.wait_for_selector(f"{own}.viz-chosen-row")
     page.go_forward()
     page.wait_for_selector(".viz-pool-methods [data-method=max].viz-chosen-row")
-    assert said.inner_text() == (f"The chosen row is max, not the model's own pooling: {words}.")
+    assert said.inner_text() == (f"The chosen row is “max”, not the model's own pooling: {words}.")
     wins = np.bincount(hidden.argmax(axis=0), minlength=len(hidden))
     first = int(np.argmax(wins))
     sentence = f"{first} “{trace.tokens[first]}” wins {wins[first]} of 384 dimensions"
@@ -178,7 +178,7 @@ def test_each_of_four_questions_has_its_sentence_and_a_link(visit, minilm, trace
     (said,) = leads(page)
     drift = vz.analyses.padding_drift(minilm, TEXT, n_padding=16)
     worst = max(drift.rows, key=lambda row: row.relative)
-    assert said.startswith(f"No mask: {worst.method} moves by {worst.relative:.2f} of its")
+    assert said.startswith(f"No mask: “{worst.method}” moves by {worst.relative:.2f} of its")
     page.click("button[data-part=two]")
     page.wait_for_selector(".viz-pairs[data-painted]", timeout=60_000)
     other = states(vz.capture(minilm, TEXT.replace("tired", "wide")), 6)

@@ -50,16 +50,16 @@ test("what a vector is made of names its largest parts, and none where others ar
   const tokens = ["the", "dog", "the", "ran"];
   assert.equal(
     said(tokens, [0.5, 0.3, 0.15, 0.05]),
-    "The mean vector is 50% “the” (token 0), 30% “dog” and 15% “the” (token 2).",
+    "The “mean” vector is 50% “the” (token 0), 30% “dog” and 15% “the” (token 2).",
   );
-  const even = "The mean vector has no larger part than 25%, from several of its 4 tokens.";
+  const even = "The “mean” vector has no larger part than 25%, from several of its 4 tokens.";
   assert.equal(said(tokens, [0.25, 0.25, 0.25, 0.25]), even);
-  assert.equal(said(["dog"], [1]), "The mean vector is 100% “dog”.");
+  assert.equal(said(["dog"], [1]), "The “mean” vector is 100% “dog”.");
   const methods = ["declared", "mean", "last", "max"].map((name) => ({ name }));
   const cosines = [[1, 1, 0.8, 0.3]];
   assert.equal(
     besideOthers("declared", { methods, cosines }),
-    "Of the other poolings, mean points the same way; last is nearest (cosine 0.80) and max farthest (0.30).",
+    "Of the other poolings, “mean” points the same way; “last” is nearest (cosine 0.80) and “max” farthest (0.30).",
   );
 });
 
@@ -71,14 +71,14 @@ test("two texts are most alike by the pooling in which they stand out from any t
     ["declared", "mean", "max"],
   );
   const [start, more] = [
-    "Against texts on different topics, these two are most alike by the model’s own pooling and mean: cosine 0.70, where those have 0.10.",
-    " By max it is 0.90, where those have 0.85.",
+    "Against texts on different topics, these two are most alike by the model’s own pooling and “mean”: cosine 0.70, where those have 0.10.",
+    " By “max” it is 0.90, where those have 0.85.",
   ];
   assert.equal(alikeSaid(alike, usual), start + more);
   const unlike =
-    "By no pooling are these two more alike than texts on different topics; by max: cosine 0.50, where those have 0.85.";
+    "By no pooling are these two more alike than texts on different topics; by “max”: cosine 0.50, where those have 0.85.";
   assert.equal(alikeSaid({ max: 0.5 }, usual), unlike);
-  assert.equal(alikeSaid({ mean: 0.5 }, {}), "These two are most alike by mean: cosine 0.50.");
+  assert.equal(alikeSaid({ mean: 0.5 }, {}), "These two are most alike by “mean”: cosine 0.50.");
 });
 
 test("the second text is at first the twin of an example's minimal pair", () => {

@@ -6,7 +6,7 @@ import { inLink } from "../core/link_notes.js";
 import { afterBlocks } from "../core/states.js";
 import { View } from "../core/view.js";
 import { oneStop } from "../views/one_stop.js";
-import { called, small } from "./results.js";
+import { called, small, spoken } from "./results.js";
 
 /** @typedef {PaddingDrift["rows"][number]} Drift */
 
@@ -107,7 +107,7 @@ export class Padding extends View {
     fillTable(this.table, el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Method"), ...heads)), lines);
     const safe = most && byCell.get(`${most.method}:masked`);
     this.lead.textContent = safe
-      ? `${TITLES[most.case]}: ${called(most.method)} moves by ${small(most.relative)} of its length; with the mask in encoder and pooling, by ${small(safe.relative)}.`
+      ? `${TITLES[most.case]}: ${spoken(most.method)} moves by ${small(most.relative)} of its length; with the mask in encoder and pooling, by ${small(safe.relative)}.`
       : "Padding moves no vector.";
     if (most) this.#choose(most);
   }

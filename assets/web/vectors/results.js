@@ -41,14 +41,14 @@ export const OWN = "declared";
 export const called = (method) => (method === OWN ? "the model’s own" : method);
 
 /** The same within a sentence. @param {string} method */
-const spoken = (method) => (method === OWN ? "the model’s own pooling" : method);
+export const spoken = (method) => (method === OWN ? "the model’s own pooling" : `“${method}”`);
 
 /** Whether the chosen method is the model's own, in a sentence. @type {(own: string, method: string) => string} */
 export function ownOrNot(own, method) {
   if (!own) return "";
   return method === OWN
     ? `The chosen row is the model's own pooling, as sentence-transformers computes it: ${own}.`
-    : `The chosen row is ${method}, not the model's own pooling: ${own}.`;
+    : `The chosen row is ${spoken(method)}, not the model's own pooling: ${own}.`;
 }
 
 const SAME = 0.99995; // such as a mean that is normalized, beside the mean
@@ -71,7 +71,7 @@ function partsSaid(what, tokens, values) {
 /** Which tokens make most of a vector. @type {(tokens: string[], method: string, values: Maybe[], text?: boolean) => string} */
 export function madeOf(tokens, method, values, text = true) {
   const whole = text ? "The sentence vector" : "The model’s own vector";
-  return `${partsSaid(method === OWN ? whole : `The ${method} vector`, tokens, values)}.`;
+  return `${partsSaid(method === OWN ? whole : `The ${spoken(method)} vector`, tokens, values)}.`;
 }
 
 /** Which other poolings point the way of one, and which is nearest to it and which farthest.
