@@ -75,8 +75,8 @@ export class BuildStep {
     this.shown = shown;
     this.sizes.reads ??= shown.run.grid ? "image" : "text";
     if (first) this.#lay(shown.texts);
+    this.#draw(); // in the language of now, before the server answers
     if (first || !this.found) this.#ask();
-    else this.#draw();
     if (shown.run.key !== this.made) return;
     this.made = "";
     document.querySelector(".viz-learn .viz-masked")?.scrollIntoView({ block: "center" });

@@ -31,9 +31,11 @@ export class Report {
         ? [KEPT, " ", button("Audit it now", this.run, { id: "viz-zoo-anew" })]
         : [`Audited in ${report.seconds.toFixed(2)} s, on a tiny model with random weights.`]),
     );
+    const verdicts = Object.keys(SIGNS).map((one) => [shown.filter(({ verdict }) => verdict === one).length, one]);
+    const counts = verdicts.filter(([many]) => many).map((each) => each.join(" "));
     const all = table("viz-zoo-checks", ["Verdict", "Check", "What was found"], rows, says);
     this.node.replaceChildren(
-      el("summary", {}, `${says} (${rows.length}), and what was not tested (${untested.length})`),
+      el("summary", {}, `${says} (${counts.join(", ")}), and what was not tested (${untested.length})`),
       el("div", { class: "viz-zoo-scroll" }, all),
       folded("viz-zoo-untested", `Not tested (${untested.length})`, reasons),
     );
