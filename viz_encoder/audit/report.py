@@ -146,7 +146,7 @@ class MaskReport(TableResult):
         return {check.name: check for check in self.checks}[name]
 
     def columns(self) -> Columns:
-        """One line per check, with every field of `Check` but its pictures."""
+        """One line per check, with all that `Check` tells but its pictures."""
         found = {name: [getattr(check, name) for check in self.checks] for name in COLUMNS}
         return found | {"verdict": [str(check.verdict) for check in self.checks]}
 
