@@ -15,7 +15,7 @@ from viz_encoder.arguments.kinds import MISS, whole
 from viz_encoder.errors import SelectionError
 from viz_encoder.result import ArrayResult
 from viz_encoder.trace import Trace
-from viz_encoder.trace.map_view import Head, heads_of
+from viz_encoder.trace.map_view import Head, MapView, heads_of
 from viz_encoder.trace.shown_map import ShownMap, Side
 from viz_encoder.trace.token_selection import query_of
 
@@ -114,6 +114,18 @@ def overview(
         torch.cat(tops).numpy(),
         total,
         empty,
+    )
+
+
+def shown_part(trace: Trace, view: MapView, rows: slice, keys: slice, size: int) -> Tile:
+    """The part rows × keys of the map of a view, numbered among the tokens that it keeps."""
+    return overview(
+        *(trace, view.layer, view.head),
+        rows=rows,
+        keys=keys,
+        size=size,
+        tokens=view.kept(trace) if view.hide_special or view.words else None,
+        renormalize=view.renormalize,
     )
 
 

@@ -9,7 +9,6 @@ from jaxtyping import Float, Int
 
 from viz_encoder.attribution.attribution import Attribution
 from viz_encoder.trace.map_view import MapView, heads_of
-from viz_encoder.trace.token_selection import shown_tokens
 
 BLOCK = 512  # query rows at a time
 
@@ -61,8 +60,7 @@ class LinkMap:
 
     @cached_property
     def _shown(self) -> Sequence[tuple[int, ...]]:
-        view = self.view
-        return shown_tokens(self.found.trace, hide_special=view.hide_special, words=view.words)
+        return self.view.kept(self.found.trace)
 
     @cached_property
     def _heads(self) -> list[int]:

@@ -16,7 +16,6 @@ from viz_encoder.export.quantize import FINE, LEVELS, Steps, pack
 from viz_encoder.export.run_document import SPARE, model_of, require_proven, run_document, sizes_of
 from viz_encoder.export.save import save
 from viz_encoder.export.still import choose_opening, still
-from viz_encoder.export.tables import kept_queries
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import MapView
 from viz_encoder.trace.notebook_cell import Cell
@@ -128,7 +127,7 @@ def _maps(
     trace: Trace, view: MapView, places: list[HeadPlace], side: int
 ) -> Iterator[Float[np.ndarray, "row col"]]:
     """Each map as it is asked for; with more than `side` tokens, of blocks' largest."""
-    tokens, every = (None if view.as_it_ran else kept_queries(trace, view)), slice(None)
+    tokens, every = (None if view.as_it_ran else view.kept(trace)), slice(None)
     for layer, head in places:
         tile = overview(trace, layer, head, rows=every, keys=every, size=side, tokens=tokens)
         yield tile.values

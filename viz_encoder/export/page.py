@@ -16,7 +16,7 @@ from viz_encoder.errors import SelectionError
 from viz_encoder.export.explained import kept
 from viz_encoder.export.quantize import LEVELS, Steps, pack
 from viz_encoder.export.run_document import SPARE, as_kept, require_proven, run_document
-from viz_encoder.export.tables import kept_queries, view_note
+from viz_encoder.export.tables import view_note
 from viz_encoder.figures.theme import head_name
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import SCALES, MapView
@@ -58,7 +58,7 @@ def draw_page(
         named = ", ".join(SCALES)
         raise SelectionError(f"There is no color scale {view.scale[:20]!r}; choose {named}.")
     chosen, values = _chosen(trace, view)
-    first = kept_queries(trace, view)[0][0]
+    first = view.kept(trace)[0][0]
     token = first if query is None else read_index("query", query, trace.n_tokens)
     if key is not None:
         key = read_index("key", key, trace.layers[view.layer].k.shape[1])
@@ -118,7 +118,7 @@ def _chosen(trace: Trace, view: MapView) -> tuple[dict[str, Any], Float[np.ndarr
         rows=everything,
         keys=everything,
         size=EXACT_SIDE,
-        tokens=kept_queries(trace, view),
+        tokens=view.kept(trace),
         renormalize=view.renormalize,
     )
     chosen = {

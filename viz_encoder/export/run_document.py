@@ -10,7 +10,7 @@ from viz_encoder.effects.rerun import HeadPlace
 from viz_encoder.errors import TraceError
 from viz_encoder.export.document import as_text, document, strip_facts
 from viz_encoder.export.quantize import LEVELS, Steps
-from viz_encoder.export.tables import kept_keys, kept_queries, view_note, word_name
+from viz_encoder.export.tables import kept_keys, view_note, word_name
 from viz_encoder.shown import counted
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import SCALES, MapView
@@ -131,7 +131,7 @@ def _map(trace: Trace, kept: dict[bool, dict[str, Any]], place: HeadPlace) -> di
 
 def as_kept(trace: Trace, view: MapView) -> dict[str, Any]:
     """The names along the sides of a map that hides or merges tokens, and their numbers."""
-    rows, keys = kept_queries(trace, view), kept_keys(trace, view)
+    rows, keys = view.kept(trace), kept_keys(trace, view)
     sides = (trace.tokens, rows), (key_names(trace, view.layer), keys)
     segments = trace.sample.segments
     return {

@@ -11,7 +11,7 @@ from torch import Tensor
 from viz_encoder.analyses.overview import overview
 from viz_encoder.arguments import bare
 from viz_encoder.export.document import as_text
-from viz_encoder.export.tables import kept_keys, kept_queries, word_name
+from viz_encoder.export.tables import kept_keys, word_name
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import MapView
 from viz_encoder.trace.token_selection import key_names
@@ -88,7 +88,7 @@ MASKED, INK = (216, 207, 196), (40, 40, 40)
 
 def still(trace: Trace, view: MapView) -> str:
     """The map as an address that holds a PNG."""
-    rows, keys = kept_queries(trace, view), kept_keys(trace, view)
+    rows, keys = view.kept(trace), kept_keys(trace, view)
     tile = overview(
         trace,
         view.layer,

@@ -43,7 +43,7 @@ def csv_lines(trace: Trace, view: MapView, query: int | None = None) -> Iterator
         return
     keys, names = kept_keys(trace, view), key_names(trace, view.layer)
     of = [harmless(trace.origin.model), map_said(view)]
-    weights = _row(trace, view, query)
+    weights = map_row(trace, view, query)
     yield csv_line(["key", "key_token", "model", "map", "weight"])
     for key, cell in zip(keys, cells(weights), strict=True):
         yield csv_line([_numbers(key), harmless(word_name(names, key)), *of, cell])
@@ -57,7 +57,7 @@ def map_lines(
     of = [harmless(trace.origin.model), harmless(said)]
     header = (f"key {_numbers(key)}: {word_name(names, key)}" for key in keys)
     yield csv_line(["query", "query_token", "model", "map", *header])
-    queries = iter(kept_queries(trace, view))
+    queries = iter(view.kept(trace))
     for block in blocks:
         for weights in block:
             at = next(queries)
@@ -102,9 +102,9 @@ def arrays(
 def view_arrays(trace: Trace, view: MapView, query: int | None = None) -> dict[str, np.ndarray]:
     """`arrays` of a view."""
     if query is None:
-        queries, weights = kept_queries(trace, view), np.concatenate(list(_blocks(trace, view)))
+        queries, weights = view.kept(trace), np.concatenate(list(_blocks(trace, view)))
     else:
-        queries, weights = [word_of(trace, query, view.words)], _row(trace, view, query)
+        queries, weights = [word_of(trace, query, view.words)], map_row(trace, view, query)
     held = {
         "weights": np.nan_to_num(weights).astype(np.float32),
         "masked": np.isnan(weights),
@@ -166,18 +166,13 @@ def view_note(trace: Trace, view: MapView) -> str:
     return " ".join(said)
 
 
-def kept_queries(trace: Trace, view: MapView) -> list[tuple[int, ...]]:
-    """The numbers of the tokens that are shown, those of a merged word together."""
-    return shown_tokens(trace, hide_special=view.hide_special, words=view.words)
-
-
 def kept_keys(trace: Trace, view: MapView) -> list[tuple[int, ...]]:
     """The keys that are shown: all of another sequence, else the tokens that are shown."""
     trace.attention(view.layer, rows=slice(0, 0))  # says so if there is no such layer
     ran = trace.layers[view.layer]
     if ran.cross:
         return [(at,) for at in range(ran.k.shape[1])]
-    return kept_queries(trace, view)
+    return view.kept(trace)
 
 
 def word_of(trace: Trace, query: int, words: bool) -> tuple[int, ...]:
@@ -192,14 +187,15 @@ def word_name(names: Sequence[str], tokens: Sequence[int]) -> str:
     return first + "".join(re.sub(r"^##", "", name) for name in more)
 
 
-def _row(trace: Trace, view: MapView, query: int) -> Float[np.ndarray, " key"]:
-    merged, kept = word_of(trace, query, view.words), kept_queries(trace, view)
+def map_row(trace: Trace, view: MapView, query: int) -> Float[np.ndarray, " key"]:
+    """The weights of one query's row over the keys that are shown; NaN where masked."""
+    merged, kept = word_of(trace, query, view.words), view.kept(trace)
     found = row(trace, view.layer, view.head, merged, tokens=kept, renormalize=view.renormalize)
     return found.weights
 
 
 def _blocks(trace: Trace, view: MapView) -> Iterator[Float[np.ndarray, "query key"]]:
-    kept = kept_queries(trace, view)
+    kept = view.kept(trace)
     size = max(BLOCK_ROWS, trace.layers[view.layer].k.shape[1])  # so large that nothing is pooled
     for start in range(0, max(1, len(kept)), BLOCK_ROWS):
         yield overview(

@@ -1,10 +1,11 @@
 """Map view: which map is shown, how its weights are processed, and its color scale."""
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 from viz_encoder.arguments import read_index
 from viz_encoder.errors import SelectionError
+from viz_encoder.trace.token_selection import shown_tokens
 from viz_encoder.trace.trace import FUSED, Trace
 
 # One head, "mean" or "max" over all, or the mean of several.
@@ -31,7 +32,20 @@ class MapView:
     @property
     def as_it_ran(self) -> bool:
         """Whether nothing is hidden, renormalized or merged."""
-        return not self.hide_special and not self.renormalize and not self.words
+        return not any(self.switches.values())
+
+    @property
+    def switches(self) -> dict[str, Any]:
+        """What is hidden, renormalized and merged, as keywords of an analysis."""
+        return {
+            "hide_special": self.hide_special,
+            "renormalize": self.renormalize,
+            "words": self.words,
+        }
+
+    def kept(self, trace: Trace) -> list[tuple[int, ...]]:
+        """The tokens that are shown, in order: one per entry, or those of a merged word."""
+        return shown_tokens(trace, hide_special=self.hide_special, words=self.words)
 
 
 AS_IT_RAN = MapView()

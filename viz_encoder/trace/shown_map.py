@@ -11,7 +11,7 @@ from torch import Tensor
 from viz_encoder.trace.head_rows import rows_at_once
 from viz_encoder.trace.layer import LayerTrace
 from viz_encoder.trace.map_view import AS_IT_RAN, Head, MapView
-from viz_encoder.trace.token_selection import place_of, shown_tokens
+from viz_encoder.trace.token_selection import place_of
 from viz_encoder.trace.trace import Trace
 
 Unit = tuple[int, ...]  # one token's index, or those of a word's subwords
@@ -167,7 +167,7 @@ def shown_keys(trace: Trace, layer: int, view: MapView) -> list[tuple[int, ...]]
     ran = trace.layers[layer]
     if ran.cross:
         return [(at,) for at in range(ran.k.shape[1])]
-    return shown_tokens(trace, hide_special=view.hide_special, words=view.words)
+    return view.kept(trace)
 
 
 def shown_unit(trace: Trace, query: int, view: MapView) -> list[int]:
@@ -176,5 +176,5 @@ def shown_unit(trace: Trace, query: int, view: MapView) -> list[int]:
     Raises:
         SelectionError: there is no such token, or it is a hidden special token.
     """
-    units = shown_tokens(trace, hide_special=view.hide_special, words=view.words)
+    units = view.kept(trace)
     return list(units[place_of(units, query, trace, "query")])

@@ -91,7 +91,6 @@ def make_app(settings: ServerSettings, subject: Trace | LoadedEncoder | None = N
     add_routes(app, runner)
     _guard(app, settings)
     app.state.upload_folder = upload_folder
-    app.state.max_upload = settings.limits.upload_bytes
     # A mounted page never counts as launched, and until then Gradio lets a client name any path of
     # the server as an uploaded file.
     page.has_launched = True

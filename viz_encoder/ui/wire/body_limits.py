@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from itertools import islice
 from typing import Any
 
@@ -124,11 +125,12 @@ async def body_of(request: Request, most: int, what: str) -> bytes:
     return bytes(content)
 
 
-def sent(most: int, what: str) -> Any:
-    """The parameter of a route that is the whole body."""
+def sent(most: int | Callable[[Limits], int], what: str) -> Any:
+    """The parameter of a route that is the whole body; `most` may be one of the server's limits."""
 
     async def content(request: Request) -> bytes:
-        return await body_of(request, most, what)
+        allowed = most if isinstance(most, int) else most(request.app.state.runner.limits)
+        return await body_of(request, allowed, what)
 
     return Depends(content)
 

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import inspect
 import json
+import math
 import threading
 import time
 from collections import Counter
@@ -38,35 +39,26 @@ class Places:
     decorator it makes a route of plain work, and `lines` one of work that tells its progress.
     """
 
-    def __init__(self, at_once: int, small: Callable[[Given], bool] = lambda given: False) -> None:
+    def __init__(
+        self, at_once: float, small: Callable[[Given], bool] = lambda given: False
+    ) -> None:
         self._at_once, self._small = at_once, small  # by what it is given: it waits for no other
         self._lines: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[Line, Line]]
         self._lines = WeakKeyDictionary()  # a server each: what waits belongs to one loop
 
     def __call__(self, work: Callable[..., Any]) -> Callable[..., Awaitable[Response]]:
-        """A route that does this work in its turn."""
+        """A route that does this work in its turn; where it takes `tell`, while that is wanted."""
+        tells = "tell" in inspect.signature(work).parameters
 
-        async def answer(request: Request, work: Callable[[], Any]) -> Response:
-            if await request.is_disconnected():  # or another thing was chosen there meanwhile
-                return Response(status_code=GIVEN_UP)
-            return answered(await run_in_threadpool(work))
-
-        return self._in_turn(answer, work)
-
-    def while_wanted(self, work: Callable[..., Any]) -> Callable[..., Awaitable[Response]]:
-        """Like `while_wanted`, in its turn."""
-        return self._in_turn(_wanted, work)
-
-    def _in_turn(
-        self,
-        answer: Callable[[Request, Callable[..., Any]], Awaitable[Response]],
-        work: Callable[..., Any],
-    ) -> Callable[..., Awaitable[Response]]:
         async def route(request: Request, **given: Any) -> Response:
-            line = self.line(given)
+            line, done = self.line(given), partial(work, **given)
             await line.enter(client_of(request))
             try:
-                return await answer(request, partial(work, **given))
+                if await request.is_disconnected():  # or another thing was chosen there meanwhile
+                    return Response(status_code=GIVEN_UP)
+                if tells:
+                    return await _while_wanted(request, done)
+                return answered(await run_in_threadpool(done))
             finally:
                 line.leave()
 
@@ -95,27 +87,8 @@ def answered(found: Any) -> Response:
     return answers.array(found) if isinstance(found, np.ndarray) else answers.plain(found)
 
 
-def at_once(work: Callable[..., Any]) -> Callable[..., Response]:
-    """A route of work that takes a moment."""
-
-    def route(request: Request, **given: Any) -> Response:
-        return answered(work(**given))
-
-    return _as_route(route, work)
-
-
-def while_wanted(work: Callable[..., Any]) -> Callable[..., Awaitable[Response]]:
-    """A route of work that stops where it tells of its progress once the client has gone."""
-
-    async def route(request: Request, **given: Any) -> Response:
-        return await _wanted(request, partial(work, **given))
-
-    return _as_route(route, work)
-
-
-async def _wanted(request: Request, work: Callable[..., Any]) -> Response:
-    if await request.is_disconnected():
-        return Response(status_code=GIVEN_UP)
+async def _while_wanted(request: Request, work: Callable[..., Any]) -> Response:
+    """Its answer; it stops where it tells of its progress once the client has gone."""
     gone = threading.Event()
 
     def tell(share: float) -> None:
@@ -151,7 +124,7 @@ def _as_route(route: Callable[..., R], work: Callable[..., Any]) -> Callable[...
 class Line:
     """Jobs that wait for a slot; used in one event loop only."""
 
-    def __init__(self, free: int) -> None:
+    def __init__(self, free: float) -> None:
         self._free = free
         self._waiting: list[tuple[str, asyncio.Future[None]]] = []
 
@@ -192,6 +165,7 @@ def fair_turn(waiting: Sequence[str], client: str) -> int:
     return len(waiting)
 
 
+at_once = Places(math.inf)  # work of a moment waits for no other
 PATIENCE = 5.0  # seconds without a share, after which a line tells that the work goes on
 UNFORESEEN = "That could not be computed; the server's log says why. Try another input."
 Work = Callable[..., Plain]  # it takes `tell`

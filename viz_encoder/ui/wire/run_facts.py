@@ -6,7 +6,7 @@ from pathlib import Path
 from string import digits
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Request, Response
 
 from viz_encoder.analyses.predictions import predictions as predictions_of
 from viz_encoder.errors import InputError, SelectionError
@@ -17,7 +17,7 @@ from viz_encoder.ui.state.run_description import RunDescription
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.arguments import Held, Runs
-from viz_encoder.ui.wire.body_limits import body_of, json_object, sent
+from viz_encoder.ui.wire.body_limits import json_object, sent
 from viz_encoder.ui.wire.bytes import finite
 from viz_encoder.ui.wire.concurrency import Places, Plain, at_once
 from viz_encoder.ui.wire.errors import ErrorRoute
@@ -95,6 +95,7 @@ def require_text(what: str, value: object) -> str:
 
 
 PLACES = Places(1)  # runs of a model
+File = Annotated[bytes, sent(lambda limits: limits.upload_bytes, "The file")]
 MAX_LINK = 2**16
 NO_LINK = "What was sent is not the link of a run; send its parts as a JSON object of texts."
 
@@ -106,13 +107,9 @@ def open_link(link: Annotated[bytes, sent(MAX_LINK, "The link")], runs: Runs) ->
     return answers.plain(restore(runs, _link(link)), answers.FRESH)
 
 
-async def _file(request: Request) -> bytes:
-    return await body_of(request, request.app.state.max_upload, "The file")
-
-
 @ROUTER.post("/open/saved")
 @PLACES
-def open_saved(file: Annotated[bytes, Depends(_file)], runs: Runs) -> Response:
+def open_saved(file: File, runs: Runs) -> Response:
     """The description of a run that was saved to a file, the body of the request."""
     return answers.plain(saved_run(runs, file), answers.FRESH)
 

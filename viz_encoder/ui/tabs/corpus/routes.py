@@ -18,7 +18,7 @@ from viz_encoder.ui.tabs.corpus.results import (
 )
 from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.arguments import Runs
-from viz_encoder.ui.wire.body_limits import body_of, json_object
+from viz_encoder.ui.wire.body_limits import body_of, json_object, sent
 from viz_encoder.ui.wire.concurrency import Places, Plain
 from viz_encoder.ui.wire.errors import ErrorRoute
 
@@ -34,19 +34,15 @@ async def _file(request: Request, runs: Runs, name: str = "") -> bytes:
     return await body_of(request, most if name.endswith(ZIP) else min(MOST_BYTES, most), FILE)
 
 
-async def _pictures(request: Request, runs: Runs) -> bytes:
-    return await body_of(request, runs.limits.upload_bytes, "The pictures")
-
-
-async def _table(request: Request, runs: Runs) -> bytes:
-    return await body_of(request, runs.limits.table_bytes, "The table")
+Pictures = Annotated[bytes, sent(lambda limits: limits.upload_bytes, "The pictures")]
+Table = Annotated[bytes, sent(lambda limits: limits.table_bytes, "The table")]
 
 
 @ROUTER.get("/example")
 @FILES
-def example_route() -> Response:
-    """The example sentences on the built-in model, measured when the project was built."""
-    return answers.plain(example())
+def corpus_example() -> Plain:
+    """Head table of the example sentences on the built-in model, measured in advance."""
+    return example()
 
 
 @ROUTER.post("/example")
@@ -80,16 +76,14 @@ def measured_route(
 
 @ROUTER.post("/pictures")
 @MEASURING.lines
-def pictures_route(
-    runs: Runs, content: Annotated[bytes, Depends(_pictures)], tell: Progress, model: str = ""
-) -> Plain:
+def pictures_route(runs: Runs, content: Pictures, tell: Progress, model: str = "") -> Plain:
     """The table of several uploaded pictures, as lines of JSON."""
     return measured_pictures(runs, content, model, tell)
 
 
 @ROUTER.post("/file")
 @FILES
-def file_route(content: Annotated[bytes, Depends(_table)], kind: str = ".csv") -> Response:
+def file_route(content: Table, kind: str = ".csv") -> Response:
     """A table that the page holds as a file; megabytes of JSON, which are read by a thread."""
     table = sources.sent_table(json_object(content))
     return answers.download(file_of(table, kind), f"heads{kind}")

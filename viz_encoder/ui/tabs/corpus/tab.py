@@ -7,8 +7,8 @@ import gradio as gr
 from viz_encoder.errors import InputError
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.tab import Tab, TabContext, script_view
-from viz_encoder.ui.tabs.corpus.results import example, measured
-from viz_encoder.ui.tabs.corpus.routes import ROUTER
+from viz_encoder.ui.tabs.corpus.results import measured
+from viz_encoder.ui.tabs.corpus.routes import ROUTER, corpus_example
 from viz_encoder.ui.wire.endpoints import in_queue
 from viz_encoder.ui.wire.watch import watched
 
@@ -35,11 +35,6 @@ def corpus(
     sent = content.encode("utf-8", "replace")
     check = watched(runner.limits)
     return measured(runner, name, sent, model, str(column), check, str(second or ""))
-
-
-def corpus_example(runner: Runner) -> dict[str, Any]:
-    """Head table of the example sentences on the built-in model, measured in advance."""
-    return example()
 
 
 ENDPOINTS = (corpus, corpus_example)

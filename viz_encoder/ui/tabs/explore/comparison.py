@@ -14,32 +14,11 @@ from viz_encoder.shown import quoted
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_change import SignedTile
 from viz_encoder.trace.map_view import AS_IT_RAN, MapView
-from viz_encoder.trace.token_selection import shown_tokens
 from viz_encoder.ui.state.readable import printable
-from viz_encoder.ui.state.store import TraceStore
 from viz_encoder.ui.wire.arguments import parse_index
 from viz_encoder.ui.wire.bytes import finite
 
 THUMBNAIL = 64  # most cells a side of a small map
-REFERENCE_GONE = "The reference has expired on the server; choose another run under “against”."
-
-
-def reference_of(store: TraceStore, key: str) -> Trace:
-    """The run that is compared with."""
-    try:
-        return store.get(key).trace
-    except SelectionError:
-        raise SelectionError(REFERENCE_GONE) from None
-
-
-def compared_runs(store: TraceStore, key: str, reference: str) -> Comparison:
-    """Both runs, their tokens aligned.
-
-    Raises:
-        SelectionError: a run that is not held.
-    """
-    trace = store.get(key).trace
-    return compare(trace, reference_of(store, reference))
 
 
 def comparison_plain(
@@ -85,11 +64,10 @@ def signed_map(
     Raises:
         SelectionError: heads that cannot be compared, or no such layer or head.
     """
-    tile = found.tile(view.layer, view.head, rows=rows, keys=keys, size=size, **switches(view))
+    tile = found.tile(view.layer, view.head, rows=rows, keys=keys, size=size, **view.switches)
     if tile.row_step * tile.key_step > 1:
         return tile, {}
-    shown = {"hide_special": view.hide_special, "words": view.words}
-    here, there = (shown_tokens(run, **shown) for run in (found.trace, found.reference))
+    here, there = (view.kept(run) for run in (found.trace, found.reference))
     partners = found.shown_partners(here, there)
     sides = {"rows": rows, "keys": keys}
     alone = {
@@ -106,17 +84,8 @@ def signed_thumbnails(found: Comparison, view: MapView) -> Float[np.ndarray, "he
         SelectionError: heads that cannot be compared, or no such layer.
     """
     heads = range(found.trace.layers[view.layer].n_heads)
-    tiles = [found.tile(view.layer, head, size=THUMBNAIL, **switches(view)) for head in heads]
+    tiles = [found.tile(view.layer, head, size=THUMBNAIL, **view.switches) for head in heads]
     return np.stack([tile.values for tile in tiles])
-
-
-def switches(view: MapView) -> dict[str, Any]:
-    """What a view hides, divides and merges, as keywords of an analysis."""
-    return {
-        "hide_special": view.hide_special,
-        "renormalize": view.renormalize,
-        "words": view.words,
-    }
 
 
 def _lonely(found: Comparison, query: int | None, key: int | None) -> str:
@@ -155,17 +124,12 @@ def _masked(found: Comparison, query: int | None, key: int | None) -> str:
     return "A mask forbids this pair in one of the two runs, so there is no change to show."
 
 
-def changes(
-    store: TraceStore, key: str, reference: str, layer: object, view: MapView = AS_IT_RAN
-) -> list[float | None]:
+def changes(trace: Trace, before: Trace, layer: int, view: MapView) -> list[float | None]:
     """The total variation distance of every head of a layer, mean over the real queries.
 
     Runs of one length are compared place by place, others on the tokens that both have; `view` is
     what is hidden, renormalized and merged in both first.
     """
-    trace = store.get(key).trace
-    chosen = parse_index("layer", layer, trace.n_layers)
-    before = reference_of(store, reference)
     if before.n_layers != trace.n_layers:
         raise SelectionError(
             f"The reference has {before.n_layers} layers and this run has {trace.n_layers}; "
@@ -173,10 +137,10 @@ def changes(
         )
     same = before.n_tokens == trace.n_tokens
     if same and view.as_it_ran:
-        heads = layer_change(trace, before, chosen).heads
+        heads = layer_change(trace, before, layer).heads
     else:
         both = compare(trace, before)
         places = tuple((at, at) for at in range(trace.n_tokens))
-        heads = (replace(both, aligned=places) if same else both).layer(chosen, view)
+        heads = (replace(both, aligned=places) if same else both).layer(layer, view)
     found: list[float | None] = finite(heads)
     return found

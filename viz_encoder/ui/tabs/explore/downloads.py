@@ -20,7 +20,6 @@ from viz_encoder.export import csv_lines, draw_page, npz_bytes, snippet
 from viz_encoder.export.snippet import quoted_source, run_lines
 from viz_encoder.export.tables import (
     BLOCK_ROWS,
-    kept_queries,
     map_lines,
     map_said,
     reference_name,
@@ -32,7 +31,6 @@ from viz_encoder.trace.map_change import Signed, SignedTile, signed_tile
 from viz_encoder.trace.map_view import MapView
 from viz_encoder.ui.state.attributed import RUN, attribution_of, outcome_of
 from viz_encoder.ui.state.store import Entry
-from viz_encoder.ui.tabs.explore.comparison import switches
 from viz_encoder.ui.wire import bytes as answers
 
 KINDS = ("html", "csv", "npz", "safetensors", "py")
@@ -92,12 +90,12 @@ class SignedFile:
             content = map_lines(trace, view, said, self._blocks(trace, view))
         else:
             values = np.concatenate(list(self._blocks(trace, view)))
-            sides = sides_of(trace, view, kept_queries(trace, view))
+            sides = sides_of(trace, view, view.kept(trace))
             content = npz_file({self.name: values, "said": np.array(said), **sides})
         return answers.download(content, f"{_stem(trace, view)}-{self.name}{_changes(view)}.{kind}")
 
     def _blocks(self, trace: Trace, view: MapView) -> Iterator[Float[np.ndarray, "query key"]]:
-        for start in range(0, len(kept_queries(trace, view)), BLOCK_ROWS):
+        for start in range(0, len(view.kept(trace)), BLOCK_ROWS):
             yield self.tile(rows=slice(start, start + BLOCK_ROWS)).values / self.whole
 
 
@@ -106,7 +104,7 @@ def change_file(found: Comparison, view: MapView, code: Callable[[], str]) -> Si
 
     NaN where a mask forbids the pair in either run, or a token has no partner in the reference.
     """
-    tile = partial(found.tile, view.layer, view.head, size=MAX_TOKENS, **switches(view))
+    tile = partial(found.tile, view.layer, view.head, size=MAX_TOKENS, **view.switches)
     return SignedFile("change", f"change from {reference_name(found)}", tile, code)
 
 
@@ -122,7 +120,7 @@ def signed_file(
 
 def change_code(entry: Entry, other: Entry, view: MapView) -> str:
     """Python that gives the change from the other run."""
-    given = {"size": entry.trace.n_tokens} | {name: on for name, on in switches(view).items() if on}
+    given = {"size": entry.trace.n_tokens} | {name: on for name, on in view.switches.items() if on}
     options = ", ".join(f"{name}={value!r}" for name, value in given.items())
     call = f"vz.analyses.compare(trace, other).tile({view.layer}, {view.head!r}, {options})"
     return _written(["", *_run(entry), *_run(other, "other"), f"change = {call}.values"])

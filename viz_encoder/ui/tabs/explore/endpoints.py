@@ -2,16 +2,20 @@
 
 from typing import Any
 
-from viz_encoder.analyses.overview import overview
+from viz_encoder.analyses.overview import shown_part
 from viz_encoder.errors import InputError, TooLong
-from viz_encoder.trace.token_selection import shown_tokens
+from viz_encoder.trace.map_view import MapView
 from viz_encoder.ui.state.attributed import PURPOSE, outcome_of, runnable
 from viz_encoder.ui.state.recipe import as_changes
 from viz_encoder.ui.state.runner import Runner
-from viz_encoder.ui.tabs.explore.changed_routes import flips, head_effects, token_effects
 from viz_encoder.ui.tabs.explore.compared_routes import change, compared
 from viz_encoder.ui.tabs.explore.explained import attribute
-from viz_encoder.ui.tabs.explore.head_effects import twin_patch
+from viz_encoder.ui.tabs.explore.head_effects import (
+    flips,
+    head_effects,
+    token_effects,
+    twin_patch,
+)
 from viz_encoder.ui.tabs.explore.outcomes import outcome_plain, proof_plain
 from viz_encoder.ui.tabs.explore.routes import (
     attention_row,
@@ -43,13 +47,9 @@ def attention(
             f"This run has {trace.n_tokens:,} tokens; a whole map is given as numbers up "
             f"to {MAX_TOKENS_AS_NUMBERS}. Ask /attention_row for one query."
         )
-    tile = overview(
-        *(trace, parse_index("layer", layer, trace.n_layers), parse_head(head, trace)),
-        rows=slice(None),
-        keys=slice(None),
-        size=MAX_TOKENS_AS_NUMBERS,
-        tokens=shown_tokens(trace, hide_special=True) if hide_special else None,
-    )
+    at = parse_index("layer", layer, trace.n_layers), parse_head(head, trace)
+    view = MapView(*at, hide_special=bool(hide_special))
+    tile = shown_part(trace, view, slice(None), slice(None), MAX_TOKENS_AS_NUMBERS)
     found: list[list[float | None]] = finite(tile.values)
     return found
 

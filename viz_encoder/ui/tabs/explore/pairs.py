@@ -1,18 +1,19 @@
 """Cells, columns, rows and small maps of a held run, as a view shows them."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 from jaxtyping import Float
 
 from viz_encoder.analyses.column import column_blocks
-from viz_encoder.analyses.overview import overview
+from viz_encoder.analyses.overview import shown_part
 from viz_encoder.analyses.survey import SIZE
 from viz_encoder.arguments import Progress
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import AS_IT_RAN, MapView
-from viz_encoder.trace.shown_map import row_of, shown_keys
-from viz_encoder.trace.token_selection import place_of, shown_tokens
+from viz_encoder.trace.shown_map import shown_keys
+from viz_encoder.trace.token_selection import place_of
 from viz_encoder.ui.state.store import Entry
 from viz_encoder.ui.wire.arguments import parse_index
 
@@ -46,6 +47,7 @@ def key_means(
         yield row
 
 
+ALL = slice(None)
 ROWS = 512  # between two looks at whether it is still wanted
 
 
@@ -53,19 +55,10 @@ def column_of(trace: Trace, view: MapView, key: int) -> Iterator[np.ndarray]:
     """The weights on one key, query by query, with what the view hides, divides or merges."""
     if view.as_it_ran:
         return column_blocks(trace, view.layer, view.head, key)
-    kept = shown_tokens(trace, hide_special=view.hide_special, words=view.words)
+    kept = view.kept(trace)
     at = place_of(kept, key, trace, "key")
-    parts = (
-        overview(
-            *(trace, view.layer, view.head),
-            rows=slice(start, start + ROWS),
-            keys=slice(at, at + 1),
-            size=ROWS,
-            tokens=kept,
-            renormalize=view.renormalize,
-        )
-        for start in range(0, len(kept), ROWS)
-    )
+    blocks = (slice(start, start + ROWS) for start in range(0, len(kept), ROWS))
+    parts = (shown_part(trace, view, rows, slice(at, at + 1), ROWS) for rows in blocks)
     return (part.values[:, 0] for part in parts)
 
 
@@ -86,24 +79,5 @@ def kept_thumbnails(trace: Trace, layer: int, view: MapView) -> Float[np.ndarray
     Raises:
         SelectionError: the view keeps no token.
     """
-    kept = shown_tokens(trace, hide_special=view.hide_special, words=view.words)
-    heads = [
-        overview(
-            *(trace, layer, head),
-            rows=slice(0, len(kept)),
-            keys=slice(0, len(kept)),
-            size=SIZE,
-            tokens=kept,
-            renormalize=view.renormalize,
-        ).values
-        for head in range(trace.layers[layer].n_heads)
-    ]
-    return np.stack(heads)
-
-
-def rows_of(
-    trace: Trace, layer: int, query: int, view: MapView = AS_IT_RAN
-) -> Float[np.ndarray, "head key"]:
-    """One query's weights in every head of a layer, as a view shows them; NaN where masked."""
-    merged = next(each for each in shown_tokens(trace, words=view.words) if query in each)
-    return row_of(trace, layer, merged, view)
+    views = (replace(view, layer=layer, head=at) for at in range(trace.layers[layer].n_heads))
+    return np.stack([shown_part(trace, each, ALL, ALL, SIZE).values for each in views])

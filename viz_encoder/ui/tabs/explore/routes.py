@@ -11,25 +11,25 @@ import numpy as np
 from fastapi import APIRouter, Response
 
 from viz_encoder.analyses.findings import role_shares
-from viz_encoder.analyses.overview import overview, row
+from viz_encoder.analyses.overview import shown_part
 from viz_encoder.analyses.pair import pair as pair_of
 from viz_encoder.analyses.similar_heads import similar_layers
 from viz_encoder.arguments import Progress
 from viz_encoder.errors import SelectionError
-from viz_encoder.trace.token_selection import shown_tokens
+from viz_encoder.export.tables import map_row, word_of
+from viz_encoder.trace.shown_map import row_of
 from viz_encoder.ui.state.run_description import statistics_said
 from viz_encoder.ui.tabs.explore.changed_routes import OF_CHANGES
 from viz_encoder.ui.tabs.explore.compared_routes import OF_TWO_RUNS
-from viz_encoder.ui.tabs.explore.comparison import switches
 from viz_encoder.ui.tabs.explore.downloads import named_file
 from viz_encoder.ui.tabs.explore.explained import asked
+from viz_encoder.ui.tabs.explore.head_effects import EFFECTS
 from viz_encoder.ui.tabs.explore.pairs import (
     column_of,
     joined,
     kept_thumbnails,
     key_means,
     parse_key,
-    rows_of,
 )
 from viz_encoder.ui.tabs.explore.plain_findings import plain_findings
 from viz_encoder.ui.tabs.explore.score_routes import OF_A_SCORE
@@ -46,7 +46,7 @@ from viz_encoder.ui.wire.arguments import (
     parse_range,
 )
 from viz_encoder.ui.wire.bytes import finite
-from viz_encoder.ui.wire.concurrency import Places, Plain, at_once, while_wanted
+from viz_encoder.ui.wire.concurrency import Places, Plain, at_once
 from viz_encoder.ui.wire.errors import ErrorRoute
 
 REDUCTIONS = ("max", "mean")
@@ -101,15 +101,9 @@ def tile(
     x-total is the part's whole weight, x-empty how many of its queries have none at all; with
     tops, each row's largest weight on any kept key follows the cells.
     """
-    kept = shown_tokens(entry.trace, hide_special=view.hide_special, words=view.words)
-    part = overview(
-        *(entry.trace, view.layer, view.head),
-        rows=parse_range(rows, len(kept)),
-        keys=parse_range(keys, len(kept)),
-        size=min(max(1, size), MAX_SIDE),
-        tokens=kept if view.hide_special or view.words else None,
-        renormalize=view.renormalize,
-    )
+    n_kept = len(view.kept(entry.trace))
+    places = parse_range(rows, n_kept), parse_range(keys, n_kept)
+    part = shown_part(entry.trace, view, *places, min(max(1, size), MAX_SIDE))
     return answers.array(
         *(part.values, part.row_tops if tops else ()),
         step=f"{part.row_step},{part.key_step}",
@@ -125,15 +119,11 @@ def attention_row(entry: Held, view: Shown, query: Query) -> np.ndarray:
 
     With words, the mean over all queries of its word, and a weight for each word.
     """
-    trace = entry.trace
-    kept = shown_tokens(trace, hide_special=view.hide_special, words=view.words)
-    merged = next(each for each in shown_tokens(trace, words=view.words) if query in each)
-    found = row(*(trace, view.layer, view.head, merged), tokens=kept, renormalize=view.renormalize)
-    return found.weights
+    return map_row(entry.trace, view, query)
 
 
 @ROUTER.get("/column")
-@while_wanted
+@at_once
 def column(entry: Held, view: Shown, key: int, tell: Progress) -> np.ndarray:
     """One token's weight from every query, float32, exact; NaN (null as JSON) where masked.
 
@@ -144,7 +134,7 @@ def column(entry: Held, view: Shown, key: int, tell: Progress) -> np.ndarray:
 
 
 @ROUTER.get("/pair")
-@while_wanted
+@at_once
 def pair(entry: Held, query: Query, key: int, view: KeptView, tell: Progress) -> Plain:
     """Weight of a query on a token in every head, one list per layer, as it is shown.
 
@@ -153,7 +143,7 @@ def pair(entry: Held, query: Query, key: int, view: KeptView, tell: Progress) ->
     """
     at = parse_key(key, entry.trace)
     means = joined(key_means(entry, at, view), tell)
-    found = pair_of(entry.trace, query, at, means=means, **switches(view))
+    found = pair_of(entry.trace, query, at, means=means, **view.switches)
     return {name: finite(getattr(found, name)) for name in ("weights", "means", "ratios")}
 
 
@@ -178,7 +168,7 @@ def role(entry: Held, role: str, layer: Layer, offset: int = 0) -> Plain:
 
 
 @ROUTER.get("/similar")
-@while_wanted
+@at_once
 def similar(entry: Held, layer: Layer, head: int, tell: Progress) -> Plain:
     """Jensen–Shannon `distances` of every head's rows from one head's, by layer.
 
@@ -194,7 +184,7 @@ def similar(entry: Held, layer: Layer, head: int, tell: Progress) -> Plain:
 @ROUTER.get("/rows")
 def rows(entry: Held, view: KeptView, layer: Layer, query: Query) -> Response:
     """One query's weights over all kept keys by every head of a layer, float32 "head key"."""
-    return answers.array(rows_of(entry.trace, layer, query, view))
+    return answers.array(row_of(entry.trace, layer, word_of(entry.trace, query, view.words), view))
 
 
 @ROUTER.get("/take/{kind}")
@@ -215,3 +205,4 @@ def take(
 ROUTER.include_router(OF_TWO_RUNS)
 ROUTER.include_router(OF_A_SCORE)
 ROUTER.include_router(OF_CHANGES)
+ROUTER.include_router(EFFECTS)

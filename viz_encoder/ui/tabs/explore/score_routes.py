@@ -11,9 +11,7 @@ from viz_encoder.errors import SelectionError
 from viz_encoder.export.explained import routes_drawn
 from viz_encoder.export.figure_tables import figure_csv, figure_npz
 from viz_encoder.trace.map_change import Signed, signed_tile
-from viz_encoder.trace.map_view import MapView
 from viz_encoder.ui.state.attributed import attribution_of
-from viz_encoder.ui.state.store import Entry
 from viz_encoder.ui.tabs.explore.downloads import effect_code, share_code, signed_file
 from viz_encoder.ui.tabs.explore.explained import asked, explained
 from viz_encoder.ui.tabs.explore.removed import MOST_KEYS, removed, removed_row, removed_together
@@ -60,11 +58,11 @@ def share_map(
     NaN where there is no such number. Over 512 cells a side, the number of the largest amount of
     each block; otherwise x-about names the rows that have none.
     """
-    return _part(_links(entry, given, view), rows, keys)
+    return _part(LinkMap(attribution_of(entry, asked(given)[0]), view), rows, keys)
 
 
 @OF_A_SCORE.get("/effect/map")
-@REMOVING.while_wanted
+@REMOVING
 def effect_map(
     entry: Held,
     view: Shown,
@@ -124,7 +122,3 @@ def _part(signed: Signed, rows: str, keys: str) -> Response:
     empty = np.isnan(tile.values).all(axis=1) if step == "1,1" else np.zeros(0, bool)
     about = {"rows": [part[0].start + int(at) for at in empty.nonzero()[0]]}
     return answers.array(tile.values, step=step, about=about)
-
-
-def _links(entry: Entry, given: dict[str, str], view: MapView) -> LinkMap:
-    return LinkMap(attribution_of(entry, asked(given)[0]), view)

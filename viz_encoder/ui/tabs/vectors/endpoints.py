@@ -7,7 +7,8 @@ from typing import Any
 
 from viz_encoder.errors import InputError
 from viz_encoder.ui.state.runner import Runner
-from viz_encoder.ui.tabs.vectors.results import padding_plain, plain_row, pooled_plain
+from viz_encoder.ui.tabs.vectors.results import plain_row
+from viz_encoder.ui.tabs.vectors.routes import padding_drift, pooled
 from viz_encoder.ui.tabs.vectors.set_items import (
     check_count,
     given_items,
@@ -20,20 +21,6 @@ from viz_encoder.ui.wire.arguments import parse_index
 from viz_encoder.ui.wire.bytes import finite, plain_name
 from viz_encoder.ui.wire.endpoints import decoded, in_queue
 from viz_encoder.ui.wire.watch import watched
-
-
-def pooled(runner: Runner, key: str, layer: int = -1, learned: str = "") -> dict[str, Any]:
-    """A run's pooled vectors: norms, cosines and each token's share, after one layer.
-
-    Layer 0 is the embeddings, -1 the output; learned is a key from /attention_pooling.
-    """
-    query = runner.sets.learned.get(learned) if learned else None
-    return pooled_plain(runner.store.get(key), layer, query)
-
-
-def padding_drift(runner: Runner, key: str, padding: int = 16, layer: int = -1) -> dict[str, Any]:
-    """Drift of each pooling of a run's text with padding, with the mask and without it."""
-    return padding_plain(runner.store.get(key), padding, layer)
 
 
 def token_pairs(

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Depends, Response
 
 from viz_encoder.analyses.collection import Collection
 from viz_encoder.analyses.token_pairs import not_a_sum
+from viz_encoder.arguments import Count
 from viz_encoder.errors import SelectionError
 from viz_encoder.export.vectors import save_vectors
 from viz_encoder.result import csv_text
@@ -22,7 +23,7 @@ from viz_encoder.ui.tabs.vectors.results import (
 from viz_encoder.ui.tabs.vectors.two_texts import alike_plain, token_pairs_plain
 from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.arguments import Held, Runs, parse_index
-from viz_encoder.ui.wire.concurrency import Places
+from viz_encoder.ui.wire.concurrency import Places, Plain, at_once
 from viz_encoder.ui.wire.errors import ErrorRoute
 
 NEIGHBORS = 8
@@ -46,16 +47,21 @@ HeldQuery = Annotated[LearnedEntry, Depends(_learned)]
 
 
 @ROUTER.get("/run/{run}/pooled")
-def one_input(entry: Held, runs: Runs, layer: int = -1, learned: str = "") -> Response:
-    """Every method after one layer: norms, cosines, and each token's share."""
+@at_once
+def pooled(entry: Held, runs: Runs, layer: int = -1, learned: str = "") -> Plain:
+    """A run's pooled vectors: norms, cosines and each token's share, after one layer.
+
+    Layer 0 is the embeddings, -1 the output; learned is a key from /attention_pooling.
+    """
     query = runs.sets.learned.get(learned) if learned else None
-    return answers.plain(pooled_plain(entry, layer, query))
+    return pooled_plain(entry, layer, query)
 
 
 @ROUTER.get("/run/{run}/padding")
-def padded(entry: Held, padding: int = 16, layer: int = -1) -> Response:
-    """Drift of each method with padding, with the mask and without it."""
-    return answers.plain(padding_plain(entry, padding, layer))
+@at_once
+def padding_drift(entry: Held, padding: Count = 16, layer: int = -1) -> Plain:
+    """Drift of each pooling of a run's text with padding, with the mask and without it."""
+    return padding_plain(entry, padding, layer)
 
 
 @ROUTER.get("/run/{run}/token_pairs")
