@@ -119,7 +119,7 @@ def test_keys_walk_it_and_the_switch_gives_the_plain_map_back(opened, maps):
 
 def test_the_picture_that_is_saved_under_the_map_is_of_the_change(opened, maps):
     page, row = opened.page, ".viz-map"
-    reference = "“The animal didn't cross t…t was too tired”"
+    reference = "“The animal didn't cross…was too tired”"
     name, content = saved(page, row, "SVG")
     assert re.search(r"-3\.1-change-all\.svg$", name)
     words = " ".join(re.findall(r">([^<>]+)</text>", content.decode()))
