@@ -5,7 +5,7 @@ import re
 from enum import Enum
 from functools import partial
 from importlib import import_module
-from typing import Any
+from typing import Any, get_type_hints
 
 from docutils.nodes import Node
 from docutils.statemachine import StringList
@@ -114,9 +114,10 @@ def _shorten(
         told = "Attributes:" in (value.__doc__ or "")
         return (signature or "").replace("<factory>", "{}") if told else "", None
     if getattr(value, "work", None):  # a route: what a client sends of it
-        sent = inspect.signature(bound(None, value))  # type: ignore[arg-type]
-        told = inspect.formatannotation(sent.return_annotation)
-        return str(sent.replace(return_annotation=sent.empty)), told
+        endpoint = bound(None, value)  # type: ignore[arg-type]
+        sent, kinds = inspect.signature(endpoint), get_type_hints(endpoint)  # without limits
+        taken = [each.replace(annotation=kinds[name]) for name, each in sent.parameters.items()]
+        return str(inspect.Signature(taken)), inspect.formatannotation(sent.return_annotation)
     if signature and signature.startswith("(runner: "):  # of an endpoint: no client sends it
         rest = signature.partition(", ")[2]
         return f"({rest}" if rest else "()", returned
