@@ -1,7 +1,7 @@
 """Batch tokens: which tokens of a padded batch are real, special, punctuation or words."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 import torch
@@ -10,6 +10,7 @@ from torch import Tensor
 
 from viz_encoder.analyses.findings.reading import is_lettered, is_unknown, plain_name
 from viz_encoder.inputs import Sample
+from viz_encoder.trace.row_walk import pairs_at
 
 KEY_KINDS = ("first", "special", "delimiter", "sink", "punctuation")
 
@@ -23,11 +24,27 @@ class BatchTokens:
     sides: Float[Tensor, "batch 2 token"]  # words of text A, words of text B
     plain: Float[Tensor, "batch token"]  # real and not special
     paired: bool  # whether any text of the batch is a pair
+    _by_head: dict[tuple[int, int], list[Tensor]] = field(default_factory=dict, init=False)
 
     @property
     def n_real(self) -> Float[Tensor, " batch"]:
         """Number of real tokens in each text."""
         return self.real.sum(dim=1)
+
+    def by_head(self, n_heads: int, span: int) -> list[Tensor]:
+        """Factors of the queries, once for each head of a text: made once for all layers.
+
+        Sums over them, real, plain, special, and real pairs at each offset −span … span.
+        """
+        if (n_heads, span) not in self._by_head:
+            queries = torch.cat([self.real[:, None], self.sides], dim=1)[
+                :, : 3 if self.paired else 1
+            ]
+            special, pairs = self.real - self.plain, pairs_at(self.real, span)
+            of_texts = queries, self.real, self.plain, special, pairs
+            made = [each.repeat_interleave(n_heads, dim=0) for each in of_texts]
+            self._by_head[n_heads, span] = made
+        return self._by_head[n_heads, span]
 
 
 def batch_tokens(

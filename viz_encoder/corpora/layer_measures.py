@@ -1,7 +1,6 @@
 """Layer measures: a batch's statistics of one layer's heads, text by text, from its q and k."""
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 import torch
 from jaxtyping import Float, Int
@@ -13,7 +12,7 @@ from viz_encoder.model.attention import LayerRecord
 from viz_encoder.trace.head_rows import rows_at_once
 from viz_encoder.trace.layer import LayerTrace
 from viz_encoder.trace.row_measures import row_entropy
-from viz_encoder.trace.row_walk import RowWalk, budget_of, pairs_at, walks
+from viz_encoder.trace.row_walk import RowWalk, budget_of, walks
 
 BLOCK_BYTES = 2**22  # weights per block, small enough for the CPU cache
 BLOCK_BYTES_GPU = 2**28
@@ -51,7 +50,7 @@ class LayerSums:
         self.bands = zeros(n_heads, 2 * self.span + 1)
         self.score -= 1
         self.query, self.key = (zeros(n_heads, dtype=torch.long) for _ in range(2))
-        found = _by_head(tokens, self.n_each, self.span)
+        found = tokens.by_head(self.n_each, self.span)
         self.queries, self.real, self.plain, special, self.both = found
         self.special = special.nonzero(as_tuple=True)
 
@@ -140,15 +139,6 @@ class LayerSums:
             counts.append(count)
             found[name] = total / count
         return found | {"across": (sums[0] + sums[1]) / (counts[0] + counts[1])}
-
-
-@lru_cache(maxsize=1)  # all layers of a batch ask for the same
-def _by_head(tokens: BatchTokens, n_each: int, span: int) -> list[Tensor]:
-    """Factors of the heads' queries: sums over them, real, plain, special, and at each offset."""
-    queries = torch.cat([tokens.real[:, None], tokens.sides], dim=1)
-    special, both = tokens.real - tokens.plain, pairs_at(tokens.real, span)
-    of_texts = queries[:, : 3 if tokens.paired else 1], tokens.real, tokens.plain, special, both
-    return [each.repeat_interleave(n_each, dim=0) for each in of_texts]
 
 
 def measure_layer(record: LayerRecord, tokens: BatchTokens) -> LayerMeasures:
