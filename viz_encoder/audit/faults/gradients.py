@@ -129,7 +129,7 @@ def _what_to_give(context: AuditContext) -> str:
 
 
 def _known(context: AuditContext, case: Case, found: Gradients) -> Tensor:
-    """For each row, "batch key" of whom it may know: nobody of another sample."""
+    """The keys that each row may depend on, "row batch key": none of another sample."""
     may, known = context.may(case), torch.zeros_like(found.values, dtype=torch.bool)
     for number, (sample, query) in enumerate(found.rows):
         known[number, sample] = may[sample, query]

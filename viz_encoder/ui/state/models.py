@@ -154,7 +154,7 @@ class Models:
         entry = BUILTIN.get(found.card.name)
         if entry is None or entry.missing or found.folder != entry.locate():
             return False
-        offered = self.plan(found.card.name)  # of the person's own model, where that has the name
+        offered = self.plan(found.card.name)  # a custom model of that name takes its place
         return offered is not None and offered.folder == found.folder
 
     def _require_local(self) -> None:
