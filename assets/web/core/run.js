@@ -20,6 +20,8 @@ export const AS_IT_RAN = { hide: false, renorm: false, words: false };
 export const switched = (/** @type {Switches} */ { hide, renorm, words }) =>
   `hide_special=${hide}${renorm ? "&renormalize=true" : ""}${words ? "&words=true" : ""}`;
 export const viewed = (/** @type {MapView} */ view) => `layer=${view.layer}&head=${view.head}&${switched(view)}`;
+/** @type {(rows: [from: number, to: number], keys: [from: number, to: number]) => string} */
+export const partOf = (rows, keys) => `rows=${rows.join(":")}&keys=${keys.join(":")}`;
 /** "6 layers × 12 heads". @type {(run: { nLayers: number, nHeads: number }) => string} */
 export const sizeSaid = ({ nLayers, nHeads }) => `${counted(nLayers, "layer")} × ${counted(nHeads, "head")}`;
 export const isChanged = (/** @type {Switches} */ { hide, renorm, words }) => hide || renorm || words;
@@ -123,7 +125,7 @@ export class Run extends Described {
   /** A part of a map, in places among the shown tokens; its total weight comes with it.
    * @type {(view: MapView, rows: Range, keys: Range, more?: string) => Promise<Numbers>} */
   map(view, rows, keys, more = "") {
-    return this.numbers(`map?${viewed(view)}&rows=${rows[0]}:${rows[1]}&keys=${keys[0]}:${keys[1]}${more}`);
+    return this.numbers(`map?${viewed(view)}&${partOf(rows, keys)}${more}`);
   }
 
   /** One query's weights over all tokens, as they ran.

@@ -4,7 +4,7 @@ import { largestAmount } from "../core/colors.js";
 import { Emitter } from "../core/emitter.js";
 import { rounded } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
-import { viewed } from "../core/run.js";
+import { partOf, viewed } from "../core/run.js";
 import { signedText } from "./legend.js";
 import { inputNamed, named } from "./reference_words.js";
 
@@ -67,7 +67,7 @@ export class MapChanges extends Emitter {
    * @type {(run: Run, view: MapView, rows: Range, keys: Range) => Promise<Numbers<Alone>>} */
   part(run, view, rows, keys) {
     const of = `compared_map?reference=${this.against?.key}&${viewed(view)}`;
-    return run.numbers(`${of}&rows=${rows.join(":")}&keys=${keys.join(":")}`);
+    return run.numbers(`${of}&${partOf(rows, keys)}`);
   }
 
   /** Of a file the reference's name, too. @type {(map: string, run?: Run) => string} */

@@ -2,7 +2,7 @@
 
 import { rounded } from "../core/dom.js";
 import { Emitter } from "../core/emitter.js";
-import { viewed } from "../core/run.js";
+import { partOf, viewed } from "../core/run.js";
 import { signedText } from "./legend.js";
 import { MEASURES } from "./measures.js";
 import { briefly, resultSaid, unitSaid } from "./answers.js";
@@ -103,13 +103,12 @@ export class ShareMaps extends Emitter {
   part(run, view, rows, keys, most = 0, signal = undefined) {
     if (this.#kind === "share") return this.shares(run, view, rows, keys);
     const asked = `${this.#of(view)}&told=1${most ? `&most=${most}` : ""}`;
-    return run.numbers(`${SAID.effect.path}?${asked}&rows=${rows.join(":")}&keys=${keys.join(":")}`, signal);
+    return run.numbers(`${SAID.effect.path}?${asked}&${partOf(rows, keys)}`, signal);
   }
 
   /** What each link brings. @type {(run: Run, view: MapView, rows: Range, keys: Range) => Promise<Numbers<Alone>>} */
   shares(run, view, rows, keys) {
-    const part = `rows=${rows.join(":")}&keys=${keys.join(":")}`;
-    return run.numbers(`${SAID.share.path}?${this.#of(view)}&told=1&${part}`);
+    return run.numbers(`${SAID.share.path}?${this.#of(view)}&told=1&${partOf(rows, keys)}`);
   }
 
   #of(/** @type {MapView} */ view) {
