@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from viz_encoder.attribution.attribution import Attribution
+from viz_encoder.trace.head_rows import blocks_of
 from viz_encoder.trace.map_view import MapView, heads_of
 
 BLOCK = 512  # query rows at a time
@@ -36,8 +37,7 @@ class LinkMap:
         self, queries: Int[np.ndarray, " query"], keys: Int[np.ndarray, " key"]
     ) -> Iterator[tuple[slice, Float[np.ndarray, "query key"]]]:
         """Sums over the heads, in blocks of queries."""
-        for start in range(0, len(queries), BLOCK):
-            block = slice(start, min(start + BLOCK, len(queries)))
+        for block in blocks_of(len(queries), BLOCK):
             yield block, self._part(queries[block], keys)
 
     def _part(

@@ -18,6 +18,7 @@ from viz_encoder.inputs.sample import Sample
 from viz_encoder.model.attention import LayerRecord
 from viz_encoder.model.layer_masks import CustomMask
 from viz_encoder.trace.capture import arguments, at_rest, on_device
+from viz_encoder.trace.head_rows import blocks_of
 from viz_encoder.trace.run_facts import require_no_knock
 
 
@@ -130,9 +131,8 @@ class Rerun:
         lowest, n_tokens = min(edits), self.output.shape[1]
         block: Any = self.model.layers[lowest]
         step = max(1, BATCH_TOKENS // n_tokens)
-        for start in range(0, n_variants, step):
-            variants = slice(start, min(start + step, n_variants))
-            size = variants.stop - start
+        for variants in blocks_of(n_variants, step):
+            size = variants.stop - variants.start
             with at_rest(self.model):
                 # Head outputs of the lowest edited layer are known; only what follows runs again.
                 attended = block.attn.out(edits[lowest].of(variants)(self.said[lowest]))

@@ -8,6 +8,7 @@ from viz_encoder.arguments import read_index
 from viz_encoder.attribution.attribution import Attribution
 from viz_encoder.figures.theme import PLACE, apply, cell_names, plain, signed_map, token_axes
 from viz_encoder.figures.view import HeadOrSum, drawn_share, share_bar
+from viz_encoder.trace.head_rows import blocks_of
 
 MAX_SIDE = 512
 BLOCK_CELLS = 2**22  # shares before they are added up
@@ -52,8 +53,7 @@ def _summed(
     n_heads = attribution.heads.shape[1] if head == "sum" else 1
     rows = step * max(1, BLOCK_CELLS // (step * n_tokens * n_heads))
     parts = []
-    for start in range(0, n_tokens, rows):
-        at = slice(start, min(start + rows, n_tokens))
+    for at in blocks_of(n_tokens, rows):
         found = attribution.links(layer, None if head == "sum" else head, at)
         shares = found.sum(axis=0) if head == "sum" else found
         narrow = np.add.reduceat(shares, range(0, n_tokens, step), axis=1)

@@ -19,6 +19,7 @@ from viz_encoder.figures.theme import (
 )
 from viz_encoder.figures.view import HeadOrSum, drawn
 from viz_encoder.trace import Trace
+from viz_encoder.trace.head_rows import blocks_of
 
 MAX_SIDE = 512
 BLOCK_CELLS = 2**22  # norms before pooling
@@ -78,8 +79,7 @@ def _pooled(
     """The longest of each block, some rows at a time, so that no whole map is held."""
     step = tile.row_step * max(1, BLOCK_CELLS // (tile.row_step * trace.n_tokens))
     parts = []
-    for start in range(0, trace.n_tokens, step):
-        rows = slice(start, min(start + step, trace.n_tokens))
+    for rows in blocks_of(trace.n_tokens, step):
         if isinstance(head, str):
             norms = value_weighted_sum(encoder, trace, layer, rows).norms
         else:

@@ -18,5 +18,9 @@ def rows_at_once(n_columns: int, within: Within) -> int:
 
 def row_blocks(n_rows: int, n_columns: int, within: Within, first: int = 0) -> Iterator[slice]:
     """All rows from `first` on, in order, a block at a time."""
-    step = rows_at_once(n_columns, within)
-    return (slice(start, min(start + step, n_rows)) for start in range(first, n_rows, step))
+    return blocks_of(n_rows, rows_at_once(n_columns, within), first)
+
+
+def blocks_of(n: int, step: int, first: int = 0) -> Iterator[slice]:
+    """The numbers from `first` to n, in order, at most so many at a time."""
+    return (slice(start, min(start + step, n)) for start in range(first, n, step))

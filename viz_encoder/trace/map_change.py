@@ -9,6 +9,7 @@ from jaxtyping import Float, Int
 
 from viz_encoder.errors import SelectionError
 from viz_encoder.result import ArrayResult
+from viz_encoder.trace.head_rows import blocks_of
 from viz_encoder.trace.shown_map import ShownMap
 
 
@@ -73,8 +74,7 @@ class MapChange:
         """The weights now, and those of the reference, in blocks of queries."""
         there = tuple(np.array([self.partners[int(at)] for at in side]) for side in (queries, keys))
         step = min(self.now.fits, self.was.fits)
-        for start in range(0, len(queries), step):
-            block = slice(start, min(start + step, len(queries)))
+        for block in blocks_of(len(queries), step):
             now = self.now.part(queries[block], keys)
             yield block, now, self.was.part(there[0][block], there[1])
 

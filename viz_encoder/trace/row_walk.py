@@ -49,8 +49,7 @@ class RowWalk:
             self._whole = self.weights(slice(0, n_rows)) if self._whole is None else self._whole
             yield slice(0, n_rows), self._whole
             return
-        for start in range(0, n_rows, self.most_rows):
-            rows = slice(start, min(start + self.most_rows, n_rows))
+        for rows in head_rows.blocks_of(n_rows, self.most_rows):
             yield rows, self.weights(rows)
 
     def weights(self, rows: Rows) -> Float[Tensor, "head query key"]:
@@ -98,8 +97,7 @@ def walks(layer: LayerTrace, most_rows: int, budget: int, span: int = 0) -> Iter
     one = most_rows * layer.k.shape[1]
     step = max(1, min(layer.n_heads, budget // (4 * one)))
     memory = torch.zeros(2, step * one + 2 * span, dtype=layer.wide, device=layer.q.device)
-    for start in range(0, layer.n_heads, step):
-        heads = slice(start, min(start + step, layer.n_heads))
+    for heads in head_rows.blocks_of(layer.n_heads, step):
         yield RowWalk(layer, heads, most_rows, (memory[0], memory[1]), span)
 
 

@@ -11,6 +11,7 @@ from torch import Tensor
 from viz_encoder.audit.measure.slots import NO_SLOTS, Slots, rows_of
 from viz_encoder.trace import LayerTrace
 from viz_encoder.trace.attention_call import AttentionCall
+from viz_encoder.trace.head_rows import blocks_of
 from viz_encoder.trace.mask_parsing import NEVER
 
 BLOCK_BYTES = 16 * 2**20  # weights of all samples and heads that are held at once
@@ -94,8 +95,7 @@ class LayerRun:
         """Rows in pieces of at most BLOCK_BYTES of weights."""
         n_samples, n_heads, n_queries, _ = self.shape
         step = max(1, BLOCK_BYTES // (4 * n_samples * n_heads * max(1, self.ran.shape[3])))
-        for start in range(0, n_queries, step):
-            yield slice(start, min(start + step, n_queries))
+        return blocks_of(n_queries, step)
 
     def opened(self, rows: slice) -> Bool[Tensor, "batch #head row key"]:
         """Open by the mask that ran, or where weight is above 0."""
