@@ -180,15 +180,6 @@ def compare_with(page: Page, key: str) -> None:
     )
 
 
-def run_beside(page: Page, text: str) -> None:
-    """Run another text, and compare it with the run that was shown."""
-    before = page.evaluate("vizTab.run.key")
-    page.fill("#viz-text-a textarea", text)
-    page.click("#viz-run")
-    page.wait_for_function("key => vizTab.run.key !== key", arg=before, timeout=60_000)
-    compare_with(page, before)
-
-
 def described(page: Page) -> None:
     """Wait until chips say their numbers to screen readers, too: they do once the page is idle."""
     page.evaluate("new Promise((done) => requestIdleCallback(() => requestIdleCallback(done)))")

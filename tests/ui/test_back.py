@@ -1,8 +1,5 @@
 """Back and Forward: each run and each tab that was open, with its place; what the form folds."""
 
-import pytest
-
-from tests.slow import slow
 from tests.ui.conftest import open_tab
 
 CAT = "The cat sat on the mat."
@@ -68,29 +65,11 @@ def test_back_and_forward_go_through_runs_and_tabs(visit):
     opened.map_painted("4.1")
 
 
-@pytest.mark.slow
-def test_back_from_a_changed_run_is_the_run_before(visit):
-    page = visit(layer=3, head=1, query=10, key=2).painted()
-    before = page.evaluate("vizTab.run.key")
-    page.click("text=remove head 3.1")
-    page.wait_for_function("vizTab.run.changed && location.search.includes('cut=')")
-    page.go_back()
-    page.wait_for_function("key => vizTab.run.key === key", arg=before)
-    assert not page.is_visible(".viz-changed-line")
-    page.go_forward()
-    page.wait_for_function("vizTab.run.changed")
-    assert page.is_visible(".viz-changed-line")
-
-
-@pytest.mark.parametrize("width", [1440, slow(390)])
-def test_what_is_folded_away_opens_below_its_title(shared, width):
+def test_what_is_folded_away_opens_below_its_title(shared):
     page = shared().page
-    page.set_viewport_size({"width": width, "height": 1000})
-    if width == 390:  # where one line stands for the form
-        page.click(".viz-to-form")
     titles = page.locator("#viz-more .label-wrap")
 
-    def places():  # from the button above: at 390 px the result lies over the form, and may grow
+    def places():
         return titles.evaluate_all(
             """all => all.map((one) => {
               const from = document.querySelector("#viz-run").getBoundingClientRect();

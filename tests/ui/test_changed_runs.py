@@ -391,34 +391,3 @@ def test_an_unforeseen_fault_is_a_sentence_too():
 
     *_, end = run_apart(every())
     assert "more memory than is available" in json.loads(end)["message"]
-
-
-@pytest.fixture
-def without_a_head(visit):
-    """The page of a run whose head 3.1 was removed, beside the run before."""
-    opened = visit(layer=3, head=1, query=10, key=2)
-    opened.painted()
-    opened.page.click("text=remove head 3.1")
-    opened.page.wait_for_function("vizTab.run.changed && vizTab.measures.reference")
-    return opened.page
-
-
-@pytest.mark.slow
-def test_a_removed_head_is_said_to_add_nothing(without_a_head):
-    page = without_a_head
-    page.wait_for_function(
-        "said => document.querySelector('.viz-finding').textContent.startsWith(said)",
-        arg="Head 3.1 (removed): it gives animal 0.64 of its attention, as before; "
-        "its output is now zero.",
-    )
-
-
-@pytest.mark.slow
-def test_the_reference_of_a_change_goes_with_its_text(without_a_head):
-    """Another text after a change: nothing is compared with the run before the change."""
-    page = without_a_head
-    page.fill("#viz-text-a textarea", "A cat saw the dog and it ran")
-    page.click("#viz-run")
-    page.wait_for_function("vizTab.run.n === 10 && !vizTab.run.changed")
-    assert page.evaluate("vizTab.measures.reference") is None
-    assert "no counterpart" not in page.inner_text(".viz-explore, #viz-tab-explore")

@@ -8,7 +8,6 @@ from pathlib import Path
 import httpx
 import pytest
 from fastapi.testclient import TestClient
-from gradio_client import Client
 
 from tests.coroutines import run_apart
 from tests.ui.conftest import serving
@@ -224,11 +223,10 @@ def test_whoever_is_moved_back_is_told_the_new_place(queue, monkeypatch):
     assert [told[event._id][1] for event in waiting[1:]] == [4, 4, 4]
 
 
-def test_what_a_client_has_made_is_known_as_its_own(site, monkeypatch):
+def test_what_a_client_has_made_is_known_as_its_own(site, client, monkeypatch):
     seen = []
     monkeypatch.setattr(Runner, "text", lambda *given: seen.append(CLIENT.get()) or {})
-    gradio = Client(site, verbose=False)
-    gradio.predict("A cat.", api_name="/run_text")
+    client.predict("A cat.", api_name="/run_text")
     monkeypatch.setattr(run_facts, "restore", lambda *given: seen.append(CLIENT.get()) or {})
     httpx.post(f"{site}viz/open/link", json={"a": "A cat."}, timeout=60)
     assert seen == ["127.0.0.1"] * 2

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import viz_encoder as vz
-from tests.ui.conftest import open_tab
 from viz_encoder.bundled import asset
 from viz_encoder.corpora import HeadTable
 from viz_encoder.corpora.corpus import MEASURES
@@ -293,33 +292,3 @@ def test_the_link_holds_statistic_and_head(opened, visit):
     linked = dict(httpx.URL(page.url).params)
     again = visit(**linked)
     again.page.wait_for_selector(".viz-corpus[data-painted*='entropy:3.4:']", timeout=60_000)
-
-
-@pytest.mark.slow
-def test_typed_texts_and_their_table_outlive_a_reload_and_stand_in_pooling(opened):
-    page = opened.page
-    page.fill("#viz-corpus-texts", "\n".join(TEXTS))
-    page.click("#viz-corpus-measure")
-    painted(page, sources.PASTED)
-    said = page.inner_text(".viz-corpus-finding")
-    page.reload()
-    painted(page, sources.PASTED)
-    assert page.inner_text(".viz-corpus-finding") == said
-    assert page.input_value("#viz-corpus-texts") == "\n".join(TEXTS)
-    open_tab(page, "Vectors")
-    assert page.input_value("#viz-over-texts") == "\n".join(TEXTS)
-    lines = page.locator("#viz-set-lines textarea")
-    lines.wait_for()
-    page.wait_for_function(
-        "text => document.querySelector('#viz-set-lines textarea').value === text",
-        arg="\n".join(TEXTS),
-    )
-    lines.fill("text,label\nA goal.,sport\nA pot.,food\n")
-    page.click(".viz-set-example:has-text('4 topics')")
-    page.get_by_text("These results are of 4 topics; press Compare for those of your").wait_for()
-    open_tab(page, "Corpus")
-    assert page.input_value("#viz-corpus-texts").startswith("text,label")
-    assert page.inner_text("#viz-corpus-measure") == "Measure 2 texts"  # without the titles
-    page.click("#viz-corpus-measure")
-    painted(page, "pasted texts.csv")
-    assert page.inner_text(".viz-corpus-finding").startswith("Over 2 texts")

@@ -4,7 +4,6 @@ import pytest
 
 import viz_encoder as vz
 from tests.ui.conftest import compare_with
-from tests.ui.texts import LABELS
 
 TEXT = "The animal didn't cross the street because it was too tired"
 WIDE = TEXT.replace("tired", "wide")
@@ -79,16 +78,3 @@ def test_a_saved_run_is_compared(visit, minilm, tmp_path):
     now = vz.capture(minilm, TEXT)
     change = float((now.attention(3, 1) - was.attention(3, 1))[10, 2])
     assert page.evaluate("vizTab.map.parts.at(10, 2).value") == pytest.approx(change, abs=2e-6)
-
-
-@pytest.mark.slow
-def test_a_run_of_another_model_is_compared_without_a_share(visit):
-    page = visit(kind="text", a="the keys are old", model="grammar").painted()
-    before = page.evaluate("vizTab.run.key")
-    page.get_by_role("button", name=LABELS[0]).click()
-    page.wait_for_function("key => vizTab.run.key !== key", arg=before, timeout=60_000)
-    compare_with(page, before)
-    page.wait_for_selector(".viz-how[data-painted]:not([data-painted*=against])")
-    page.wait_for_selector(".viz-answer:has-text('cannot be split against a run of grammar')")
-    assert "their heads cannot be compared" in page.inner_text(".viz-reference-said")
-    assert not page.get_by_role("button", name="Show the change", exact=True).is_visible()

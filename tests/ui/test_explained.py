@@ -7,7 +7,6 @@ from xml.etree import ElementTree
 import httpx
 import numpy as np
 import pytest
-from gradio_client import Client
 from PIL import Image
 
 import viz_encoder as vz
@@ -109,9 +108,9 @@ WORDS = {  # that a text opens on, and why
 }
 
 
-def opened(site, text):
+def opened(site, text, model="all-MiniLM-L6-v2"):
     """The run that the page opens of a text."""
-    sent = {"kind": "text", "a": text, "model": "all-MiniLM-L6-v2"}
+    sent = {"kind": "text", "a": text, "model": model}
     return httpx.post(f"{site}viz/open/link", json=sent).json()
 
 
@@ -131,6 +130,16 @@ def test_a_text_of_a_paragraph_opens_on_its_answer_too(site, minilm):
     assert len(found.names) > 100
     expected = {"layer": layer, "head": head, "key": key, "measure": "contribution"}
     assert opening == {"query": opening["query"], "why": opening["why"], **expected}
+
+
+def test_a_text_that_a_word_decides_opens_on_the_head_that_brings_it(site, grammar):
+    text, model = MASKED
+    found = vz.attribute(grammar, text, against=text.replace("keys", "key"))
+    (layer, head), *_ = found.ranked(1)
+    links = np.abs(found.links(layer, head))
+    query, key = map(int, np.unravel_index(links.argmax(), links.shape))
+    place = {"layer": layer, "head": head, "query": query, "key": key}
+    assert opened(site, text, model)["opening"] == place | {"measure": "contribution"}
 
 
 def test_the_chosen_head_follows_the_answer_until_another_is_chosen(visit, minilm):
@@ -190,15 +199,6 @@ def test_a_token_is_asked_of_and_a_curve_leads_to_its_head(explore, minilm):
     assert page.evaluate("window.vizTab.selection.name") == "2.3"
 
 
-@pytest.mark.slow
-def test_a_word_asked_where_it_looks_takes_what_its_head_looks_at_most(shared, minilm):
-    page = shared(layer=3, head=1, query=3, key=3).page
-    asked(page, ":attention:")
-    page.locator(".viz-words .viz-word").nth(6).click()
-    weights = vz.capture(minilm, SENTENCES[0]).attention(3, 1)
-    page.wait_for_function(AT, arg=[3, 1, 6, int(weights[6].argmax())])
-
-
 def test_an_answer_against_another_label_and_another_text(visit):
     grammar = vz.load("grammar", device="cpu")
     page = visit(kind="text", a=MASKED[0], model=MASKED[1], measure="contribution").page
@@ -239,36 +239,6 @@ def test_an_answer_against_another_label_and_another_text(visit):
     page = visit(kind="text", a=SENTENCES[0], model=MASKED[1]).page  # of any token: no word decides
     asked(page, "of=masked")
     assert page.input_value("#viz-explain-against") == ""
-
-
-@pytest.mark.slow
-def test_a_changed_run_against_the_run_without_the_change(visit, minilm):
-    place = {"layer": 5, "head": 11, "query": 10, "key": 2, "measure": "contribution"}
-    page = visit(kind="text", a=SENTENCES[0], **place).page
-    page.wait_for_selector(".viz-cut[data-painted]", timeout=60_000)
-    page.get_by_role("button", name="remove head 5.11").click()
-    page.wait_for_function("vizTab.run.changed", timeout=60_000)
-    asked(page, "against=run")
-    chosen = page.locator("#viz-explain-against option:checked")
-    assert chosen.inner_text() == "the run without the change"
-    changed = vz.effects.changed(minilm, SENTENCES[0], ["h5.11"])
-    plain = vz.capture(minilm, SENTENCES[0])
-    found = vz.attribute(minilm, changed, of="state", token=10, against=plain)
-    whole = vz.attribute(minilm, plain, of="state", token=10).score
-    said = page.inner_text(".viz-answer")
-    assert f" and moves by {found.score / whole:.0%} of its length in all" in said
-    assert "; the removed head 5.11 had brought" in said
-    page.fill("#viz-text-a textarea", "Another text")
-    page.wait_for_selector(".viz-unrun:not([hidden])")
-    ends, starts = page.evaluate(
-        """() => [document.querySelector('.viz-changed-proof').getBoundingClientRect().right,
-          document.querySelector('.viz-unrun').getBoundingClientRect().left]"""
-    )
-    assert ends <= starts  # both are read, on one line
-    page.reload()
-    asked(page, "against=run")
-    assert page.input_value("#viz-explain-against").startswith("run:")
-    assert page.inner_text(".viz-answer") == said
 
 
 def test_a_text_against_itself_says_that_nothing_differs_beside_its_weights(explore):
@@ -333,29 +303,6 @@ def test_a_file_that_is_refused_says_why(explore):
     page.unroute("**/figure/routes.csv**")
 
 
-@pytest.mark.slow
-def test_on_a_phone_what_matters_keeps_its_column(explore, minilm):
-    page = explore(query=3)
-    page.set_viewport_size({"width": 390, "height": 844})
-    page.wait_for_function(
-        """() => {
-          const wide = document.querySelector('.viz-routes').clientWidth;
-          const columns = document.querySelectorAll('.viz-route-name').length;
-          return wide < 390 && columns === Math.floor((wide - 64) / 44);
-        }"""
-    )
-    found = vz.attribute(minilm, SENTENCES[0], of="state", token=3)
-    names = page.locator(".viz-route-name").all_text_contents()
-    shown = len(names) - 1
-    held = np.sort(np.argsort(-abs(found.states).max(axis=0), kind="stable")[:shown])
-    titles = page.locator(".viz-route-name title").all_text_contents()
-    assert titles[:-1] == [found.names[at] for at in held]
-    rest = found.states.sum(axis=1) - found.states[:, held].sum(axis=1)
-    last = drawn(page, (len(found.states), shown + 1))[:, -1]
-    assert last.tolist() == [percent(share) for share in rest / found.score]
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-
-
 def test_a_picture_opens_on_the_head_that_its_answer_names_and_its_strongest_link(visit):
     name = list(PICTURES)[1]
     page = visit(opening=True, kind="image", example=name, model="scene").page
@@ -395,10 +342,10 @@ def test_a_picture_has_an_overlay_a_block(explore):
     )
 
 
-def test_a_run_without_its_model_says_why(visit, site, minilm, tmp_path):
+def test_a_run_without_its_model_says_why(visit, client, minilm, tmp_path):
     of_another_model(vz.capture(minilm, "a run")).save(tmp_path / "run.safetensors")
     sent = base64.b64encode((tmp_path / "run.safetensors").read_bytes()).decode()
-    run = Client(site, verbose=False).predict(sent, api_name="/open_saved")
+    run = client.predict(sent, api_name="/open_saved")
     opened = visit(run=run["key"])
     opened.page.wait_for_selector(".viz-how[data-painted]", state="attached")
     page = opened.page
@@ -411,23 +358,3 @@ def test_a_run_without_its_model_says_why(visit, site, minilm, tmp_path):
     assert drawn(page, routes.nodes.shape).tolist() == expected
     page.click(".viz-share-grid [data-head='2.3']")
     opened.map_painted("2.3")
-
-
-@pytest.mark.slow
-def test_any_view_has_controls_of_its_own(shared, minilm):
-    page = shared().page
-    page.click("text=Any view as a Plotly figure")
-    page.wait_for_selector(".viz-any .viz-figure[data-painted*='attention_map']", timeout=30_000)
-    page.select_option(".viz-any [data-control=layer]", "2")
-    page.select_option(".viz-any [data-control=head]", "max")
-    page.wait_for_selector(".viz-any .viz-figure[data-painted*='layer=2&head=max']")
-    page.click(".viz-any >> text=Table")
-    cells = page.eval_on_selector_all(
-        ".viz-any tbody tr", "all => all.map(r => [...r.cells].slice(1).map(c => c.innerText))"
-    )
-    expected = vz.capture(minilm, SENTENCES[0]).attention(2).amax(dim=0)
-    np.testing.assert_allclose(np.array(cells, dtype=float), expected, rtol=6e-4, atol=1e-7)
-    for kind in ("PNG", "SVG", "CSV", "npz"):
-        name, _ = saved(page, ".viz-any", kind)
-        assert name.startswith("all-MiniLM-L6-v2-attention_map-layer-2-head-max")
-        assert name.endswith(f".{kind.lower()}")

@@ -9,7 +9,6 @@ import httpx
 import numpy as np
 import plotly.graph_objects as go
 import pytest
-from gradio_client import Client
 from gradio_client.exceptions import AppError
 
 import viz_encoder as vz
@@ -20,8 +19,8 @@ from viz_encoder.figures.options import VIEWS
 
 
 @pytest.fixture(scope="module")
-def run(site):
-    return Client(site, verbose=False).predict("The bank approved the loan", api_name="/run_text")
+def run(client):
+    return client.predict("The bank approved the loan", api_name="/run_text")
 
 
 def asked(site, run, path):
@@ -66,9 +65,9 @@ def test_plotly_comes_from_this_server(site):
     assert "plotly.js v" in httpx.get(f"{site}viz/plotly.min.js").text[:400]
 
 
-def test_numbers_come_as_a_table(site, minilm):
+def test_numbers_come_as_a_table(site, client, minilm):
     text = "=1+1 + @home"
-    key = Client(site, verbose=False).predict(text, api_name="/run_text")["key"]
+    key = client.predict(text, api_name="/run_text")["key"]
     trace = vz.capture(minilm, text)
     answer = httpx.get(f"{site}viz/run/{key}/figure/value_weighted_depth.csv?query=3")
     named = "all-MiniLM-L6-v2-value_weighted_depth-query-3.csv"
@@ -92,9 +91,9 @@ def test_numbers_come_as_a_table(site, minilm):
     assert str(arrays["model"]) == "all-MiniLM-L6-v2"
 
 
-def test_formulas_are_only_text_in_a_table(site):
+def test_formulas_are_only_text_in_a_table(site, client):
     view = "head_statistics.csv?statistic=entropy"
-    key = Client(site, verbose=False).predict("a", api_name="/run_text")["key"]
+    key = client.predict("a", api_name="/run_text")["key"]
     assert httpx.get(f"{site}viz/run/{key}/figure/{view}").text.startswith("Layer \\ Head,0,1")
     figure = go.Figure(go.Heatmap(z=[[1.5, np.nan]], x=["=1", "&lt;b"]))
     assert "".join(figure_csv(figure)) == " \\ ,'=1,<b\n0,1.5,\n"
@@ -119,10 +118,10 @@ def test_each_view_says_what_it_takes_and_measures(site, run, minilm):
     assert "This run read a text" in listed["patch_overlay"]["missing"]
 
 
-def test_a_saved_run_has_no_model(site, minilm, tmp_path):
+def test_a_saved_run_has_no_model(site, client, minilm, tmp_path):
     of_another_model(vz.capture(minilm, "a run")).save(tmp_path / "run.safetensors")
     sent = base64.b64encode((tmp_path / "run.safetensors").read_bytes()).decode()
-    key = Client(site, verbose=False).predict(sent, api_name="/open_saved")["key"]
+    key = client.predict(sent, api_name="/open_saved")["key"]
     listed = httpx.get(f"{site}viz/run/{key}/views").json()
     for view in ("routes", "value_weighted", "value_weighted_depth"):
         assert listed[view]["missing"].startswith("The model of this run is not loaded here")
@@ -131,8 +130,7 @@ def test_a_saved_run_has_no_model(site, minilm, tmp_path):
     assert "The model of this run is not loaded here" in answer.json()["message"]
 
 
-def test_the_endpoint_attributes(site, run, minilm):
-    client = Client(site, verbose=False)
+def test_the_endpoint_attributes(client, run, minilm):
     got = client.predict(run["key"], "state", "", 3, api_name="/attribute")
     trace = vz.capture(minilm, "The bank approved the loan")
     found = vz.attribute(minilm, trace, of="state", token=3)
@@ -156,8 +154,7 @@ def test_the_endpoint_attributes(site, run, minilm):
             client.predict(run["key"], *asked, api_name="/attribute")
 
 
-def test_the_endpoint_gives_the_figure(site, run, minilm):
-    client = Client(site, verbose=False)
+def test_the_endpoint_gives_the_figure(client, run, minilm):
     content = client.predict(run["key"], "rollout", {"query": 2, "fuse": "min"}, api_name="/figure")
     trace = vz.capture(minilm, "The bank approved the loan")
     expected = vz.figures.rollout(trace, query=2, fuse="min")

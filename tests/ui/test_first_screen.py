@@ -4,15 +4,12 @@ import numpy as np
 import pytest
 
 import viz_encoder as vz
-from tests.slow import slow
 from tests.ui.conftest import until_said
-from tests.ui.texts import MASKED, SENTENCES
+from tests.ui.texts import SENTENCES
 from viz_encoder.ui.state.examples import EXAMPLES
-from viz_encoder.ui.state.run_description import MOST_TOKENS
 
 TEXT = SENTENCES[0]
 IT, ANIMAL = 10, 2
-LONG = " ".join([TEXT] * 24)
 
 
 @pytest.fixture(scope="module")
@@ -74,60 +71,6 @@ def test_the_page_opens_on_an_answer_that_is_in_sight(visit, maps):
     assert page.evaluate(IN_SIGHT) <= 31
 
 
-@pytest.mark.slow
-def test_what_is_folded_is_loaded_once_it_is_opened_and_the_examples_come_with_the_form(visit):
-    opened = visit(opening=True, folded=True)
-    page = opened.page
-    page.wait_for_selector(".viz-how[data-painted]", timeout=60_000)
-    page.wait_for_selector(".viz-cut[data-painted]")
-    assert not page.is_visible(".viz-atlas") and not page.is_visible(".viz-example >> nth=0")
-    assert page.locator(".viz-atlas[data-painted]").count() == 0
-    page.click(".viz-more > summary")
-    opened.painted()
-    page.focus("#viz-text-a textarea")
-    page.wait_for_selector(".viz-example >> nth=0", state="visible")
-    before = page.evaluate("window.vizTab.run.key")
-    page.click(f".viz-example >> text={EXAMPLES[1].label}")
-    page.wait_for_function(f"window.vizTab.run.key !== '{before}'", timeout=60_000)
-    page.wait_for_selector(".viz-example >> nth=0", state="hidden")
-    opened.painted()  # what was opened follows the run
-
-
-def long_text_opened(visit, page_does=None):
-    """A text above 256 tokens, at its first map; then its findings are let through."""
-    opened = visit(opening=True)
-    page, held = opened.page, []
-    page.wait_for_selector(".viz-findings[data-painted]", timeout=60_000)
-    page.route("**/findings", lambda route: held.append(route))
-    with page.expect_request("**/findings", timeout=60_000):
-        page.fill("#viz-text-a textarea", LONG)
-        page.click("#viz-run")
-    opened.map_painted("0.0")
-    if page_does:
-        page_does(page)
-    for route in held:
-        route.continue_()
-    page.wait_for_selector(".viz-findings[data-painted]", timeout=60_000)
-    return opened
-
-
-@pytest.mark.slow
-def test_a_long_text_goes_to_its_first_finding_once_that_is_found(visit, minilm):
-    trace = vz.capture(minilm, LONG)
-    assert trace.n_tokens > MOST_TOKENS
-    first = vz.analyses.findings(trace)[0]
-    opened = long_text_opened(visit)
-    linked(opened, first.query, first.key)
-    opened.map_painted(f"{first.layer}.{first.head}")
-    opened.page.wait_for_function(
-        "name => document.querySelector('.viz-finding').textContent.startsWith(name)",
-        arg=f"Head {first.layer}.{first.head}",
-    )
-    said = opened.page.inner_text(".viz-finding")
-    assert f"{first.weight:.2f} of its attention" in said, (said, first)
-    opened.page.wait_for_url(f"**layer={first.layer}&head={first.head}&query={first.query}&**")
-
-
 def test_the_heads_of_a_pair_are_ranked_and_a_click_goes_there(shared, maps):
     opened = shared(layer=3, head=1, query=IT, key=ANIMAL)
     linked(opened)
@@ -163,54 +106,19 @@ def test_a_swapped_word_says_what_changed(shared, maps):
     assert page.get_by_role("button", name="Swap wide → tired").is_visible()
 
 
-@pytest.mark.slow
-def test_the_chosen_tokens_are_found_again_in_a_shorter_text(shared, minilm):
-    """Then a text that lacks them: it opens on what stands out, and says that nothing compares."""
-    opened = shared(layer=3, head=1, query=IT, key=ANIMAL)
-    opened.painted()
-    linked(opened)
-    page = opened.page
-    swapped(page, "The animal thought it was tired")
-    trace = vz.capture(minilm, "The animal thought it was tired")
-    linked(opened, trace.tokens.index("it"), trace.tokens.index("animal"))
-    until_said(page, ".viz-finding", "was 0.64")
-    assert page.inner_text(".viz-finding").startswith("Head 3.1: it gives animal")
-    other = "Money buys land near rivers"
-    swapped(page, other)
-    trace = vz.capture(minilm, other)
-    first = vz.analyses.findings(trace)[0]
-    linked(opened, first.query, first.key)
-    assert page.evaluate("vizTab.selection.name") == f"{first.layer}.{first.head}"
-    names = [trace.tokens[at] for at in (first.query, first.key)]
-    why = "no counterpart in the reference, so "
-    until_said(page, ".viz-finding", why)
-    panel = page.inner_text(".viz-pair")
-    assert panel.startswith(f"Which heads link {names[0]} → {names[1]}\n\n“{names[0]}”")
-    assert why in panel and "change is unknown." in panel
-    cell = np.stack([trace.attention(at)[:, first.query, first.key] for at in range(6)])
-    best = np.argsort(-cell, axis=None)[:7]
-    assert [name for name, _, _ in lines(page)] == [f"{at // 12}.{at % 12}" for at in best]
+def test_every_example_is_of_words_that_its_model_knows(runner):
+    for each in EXAMPLES:
+        if each.text:
+            assert "[UNK]" not in runner.text(each.model, each.text)["tokens"]
 
 
-def swapped(page, text):
-    """Run another text as a swap does: the chosen tokens stay, and the run before is compared."""
-    before = page.evaluate("vizTab.run.key")
-    page.evaluate("text => vizTab.reference.hold(text)", text)
-    page.fill("#viz-text-a textarea", text)
-    page.click("#viz-run")
-    page.wait_for_function("key => vizTab.run.key !== key", arg=before, timeout=60_000)
-
-
-@pytest.mark.parametrize("width", [1440, slow(390)])
-def test_nothing_said_of_the_run_before_is_left_beside_the_next(visit, width):
-    page = visit(width=width, height=844, opening=True).painted()
+def test_nothing_said_of_the_run_before_is_left_beside_the_next(visit):
+    page = visit(height=844, opening=True).painted()
     said = page.inner_text(".viz-finding")
     held = []
     page.route("**/map?**", lambda route: held.append(route))
     top = "document.querySelector('.viz-findings').clientHeight"
     before = page.evaluate(top)
-    if width < 900:
-        page.click(".viz-to-form")
     page.get_by_role("button", name=EXAMPLES[4].label).click()
     page.wait_for_function(f"vizTab.run?.model === '{EXAMPLES[4].model}'", timeout=60_000)
     assert "patches" in page.text_content(".viz-facts")  # which a phone does not show
@@ -224,38 +132,6 @@ def test_nothing_said_of_the_run_before_is_left_beside_the_next(visit, width):
     page.wait_for_selector(".viz-finding-chip >> nth=0")
     page.wait_for_selector(".viz-finding >> visible=true")
     assert page.inner_text(".viz-finding") not in ("", said)
-
-
-@pytest.mark.slow
-def test_every_example_sets_its_model(shared):
-    page = shared().painted()
-    for example in (EXAMPLES[2], EXAMPLES[0], EXAMPLES[3], EXAMPLES[4], EXAMPLES[0]):
-        page.get_by_role("button", name=example.label).click()
-        page.wait_for_function(
-            "([model, text]) => vizTab.run?.model === model && "
-            "(!text || vizTab.run.link.a === text)",
-            arg=[example.model, example.text],
-            timeout=60_000,
-        )
-        assert "[UNK]" not in page.evaluate("vizTab.run.tokens")
-    assert page.input_value("#viz-text-a textarea") == TEXT
-
-
-@pytest.mark.slow
-def test_an_example_that_a_word_decides_opens_on_the_head_that_brings_it(shared):
-    page = shared(layer=5, head=11, query=IT, key=ANIMAL).painted()
-    page.get_by_role("button", name=EXAMPLES[2].label).click()
-    page.wait_for_function("vizTab.run?.model === 'grammar'", timeout=60_000)
-    twin = MASKED[0].replace(*EXAMPLES[2].swap)
-    found = vz.attribute(vz.load("grammar", device="cpu"), MASKED[0], against=twin)
-    (layer, head), *_ = found.ranked(1)
-    links = np.abs(found.links(layer, head))
-    query, key = np.unravel_index(links.argmax(), links.shape)
-    page.wait_for_function(
-        "place => { const s = vizTab.selection; "
-        "return [s.layer, s.head, s.query, s.key].join() === place.join(); }",
-        arg=[layer, head, int(query), int(key)],
-    )
 
 
 def test_on_a_phone_the_result_comes_before_the_form(visit):

@@ -56,23 +56,3 @@ def test_the_atlas_follows_the_switches_and_says_so(shared):
     page.uncheck("#viz-hide")
     page.wait_for_selector(".viz-atlas[data-kept=all]")
     assert page.evaluate("document.querySelector('.viz-atlas canvas').toDataURL()") == before
-
-
-@pytest.mark.slow
-def test_what_does_not_follow_the_switches_says_so(visit):
-    page = visit().page
-    page.wait_for_selector(".viz-finding-chip")
-    plain = page.get_attribute(".viz-finding-chip >> nth=0", "title")
-    page.check("#viz-hide")
-    page.check("#viz-renorm")
-    title = page.get_attribute(".viz-finding-chip >> nth=0", "title")
-    assert title == f"{plain} Measured on all tokens, as the model ran."
-    caption = ".viz-finding-chips .viz-caption"
-    assert page.inner_text(caption) == "Worth a look (all tokens):"
-    page.wait_for_function(
-        "document.querySelector('.viz-says').textContent.endsWith('sum over the tokens shown.')"
-    )
-    page.uncheck("#viz-renorm")
-    page.uncheck("#viz-hide")
-    assert page.get_attribute(".viz-finding-chip >> nth=0", "title") == plain
-    assert page.inner_text(caption) == "Worth a look:"

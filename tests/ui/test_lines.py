@@ -21,15 +21,6 @@ def open_lines(opened):
 
 
 @pytest.fixture
-def alone(visit):
-    """A page of its own with the section of lines open and drawn."""
-    opened = visit()
-    opened.painted()
-    open_lines(opened)
-    return opened
-
-
-@pytest.fixture
 def drawn(shared):
     """A page of its query, at its place, with the section of lines open and drawn."""
 
@@ -94,15 +85,6 @@ def ink(opened) -> tuple[int, list[int]]:
     )
 
 
-@pytest.mark.slow
-def test_nothing_is_fetched_while_closed(visit):
-    page = visit(layer=3, head=5).painted()
-    assert page.locator(PAINTED).count() == 0
-    with page.expect_response(lambda r: "map?layer=3&head=4" in r.url):
-        page.click(".viz-lines summary")
-        page.evaluate("vizTab.selection.set({ head: 4 })")
-
-
 def test_says_how_many_lines_the_share_leaves(drawn, trace):
     opened = drawn(layer=3, head=5)
     weights = trace.attention(3, 5)
@@ -157,41 +139,3 @@ def test_click_and_arrows_choose_the_query(drawn, trace):
     label = opened.page.get_attribute(".viz-lines-canvas", "aria-label")
     strongest = int(trace.attention(3, 5)[5].argmax())
     assert f"to key {strongest} “{trace.tokens[strongest]}”" in label
-
-
-STROKES = """() => {
-  window.strokes = window.first = 0;
-  let began = null;
-  const plain = Path2D.prototype.lineTo;
-  Path2D.prototype.lineTo = function (...at) {
-    window.strokes++;
-    began ??= document.timeline.currentTime;
-    if (document.timeline.currentTime === began) window.first++;  // in the same frame
-    return plain.apply(this, at);
-  };
-}"""
-
-
-@pytest.mark.slow
-def test_of_many_lines_the_strongest_come_first_and_all_at_rest(alone, tmp_path):
-    """Sixteen heads that look everywhere: 200 tokens have 3,200 lines each."""
-    generator = torch.Generator().manual_seed(0)
-    attention = torch.nn.MultiheadAttention(16, 16, batch_first=True).eval()
-    with torch.no_grad(), vz.record(attention) as recording:
-        x = 0.1 * torch.randn(1, 200, 16, generator=generator)
-        attention(x, x, x, need_weights=False)
-    recording.trace(tokens=[f"t{i}" for i in range(200)]).save(tmp_path / "run.safetensors")
-    opened = alone
-    opened.open_saved(tmp_path / "run.safetensors")
-    opened.page.wait_for_url("**run=**")
-    opened.page.click("text=Several heads …")
-    opened.page.wait_for_selector("[data-several='15']")  # of this run, no longer the first
-    opened.page.click("[data-several=all]")
-    opened.page.locator("#viz-share").fill("100")
-    wait_for_count(opened, 16 * 200 * 200, 16 * 200 * 200)
-    opened.page.wait_for_function("window.vizTab.lines.index.length === 200")
-    opened.page.evaluate(STROKES)
-    told = point(opened, "query", 3)
-    assert "Query 3 “t3”: 3200 lines" in told
-    opened.page.wait_for_function("window.strokes >= 1200 + 3200")
-    assert 0 < opened.page.evaluate("window.first") <= 1200

@@ -13,7 +13,6 @@ import httpx
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
-from gradio_client import Client
 
 import viz_encoder as vz
 from tests.coroutines import run_apart
@@ -276,8 +275,7 @@ def test_clients_take_turns(waiting, client, place):
     assert fair_turn(list(waiting), client) == place
 
 
-def test_files_are_made_one_at_a_time_and_wait_on_disk(site, monkeypatch):
-    key = Client(site, verbose=False).predict("A cat.", api_name="/run_text")["key"]
+def test_files_are_made_one_at_a_time_and_wait_on_disk(site, key, monkeypatch):
     made, at_work, most = attention_routes.named_file, [], []
 
     def named_file(*given):

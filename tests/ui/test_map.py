@@ -95,28 +95,6 @@ def test_heads_share_a_scale(shared, trace, scale, layers):
     assert f"up to the largest weight of {whose}" in opened.page.inner_text(".viz-legend-title")
 
 
-@pytest.mark.slow
-def test_any_set_of_heads(shared, trace):
-    opened = shared(layer=4, head=7, kind="text", a=TEXT)
-    opened.painted()
-    opened.page.click("text=Several heads …")
-    opened.page.click("[data-several='4']")
-    opened.page.click("[data-several='1']")
-    opened.map_painted("4.1,4,7")
-    assert "mean of heads 1, 4, 7" in opened.page.inner_text(".viz-map h3")
-    values = np.array(ask(opened, "[...map.tiles[0].values]"))
-    assert np.abs(values - shown_map(trace, 4, (1, 4, 7)).ravel()).max() <= 2e-6
-    opened.page.wait_for_url(lambda url: parse_qs(urlparse(url).query)["head"] == ["1,4,7"])
-    opened.page.reload()
-    opened.map_painted("4.1,4,7")
-    assert opened.page.input_value("#viz-head") == "1,4,7"
-    opened.page.click("text=Several heads …")
-    for head in (1, 4, 7):
-        opened.page.click(f"[data-several='{head}']")
-    opened.map_painted("4.7")
-    assert ask(opened, "map.selection.head") == 7  # the last one stays
-
-
 @pytest.mark.parametrize("words", [False, True])
 @pytest.mark.parametrize("renormalize", [False, True])
 def test_hidden_renormalized_and_merged(shared, trace, words, renormalize):
@@ -159,16 +137,6 @@ def test_the_place_and_the_switches_live_in_the_url_and_come_back(shared):
     assert page.url == url and page.inner_text(".viz-readout") == said
     assert [page.is_checked(f"#viz-{name}") for name in ("hide", "renorm", "words")] == [True] * 3
     assert page.input_value("#viz-scale") == "all"
-
-
-@pytest.mark.slow
-def test_a_picture_has_nothing_to_merge(visit):
-    opened = visit(kind="image", example="a wide scene", layer=1, head=2, hide=1, renorm=1)
-    opened.painted()
-    assert opened.page.is_disabled("#viz-words")
-    assert "renormalized to sum to 1" in opened.page.inner_text(".viz-map h3")
-    sums = ask(opened, "map.tiles[0].total / map.view.n")
-    assert sums == pytest.approx(1, abs=1e-5)
 
 
 def test_lines_follow_what_is_shown(shared, trace):

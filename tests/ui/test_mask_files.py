@@ -5,8 +5,7 @@ import io
 import numpy as np
 import pytest
 
-import viz_encoder as vz
-from tests.ui.test_masks import RAN, TEXT, painted_mask, panels
+from tests.ui.test_masks import TEXT, painted_mask, panels
 
 
 def send(page, name: str, array) -> None:
@@ -183,34 +182,3 @@ def test_a_banner_over_all_tabs_names_the_mask_and_leads_back(masks):
     page.click("#viz-restore")
     page.wait_for_selector(".viz-changed", state="hidden")
     assert page.evaluate("vizTab.run.masked") == "" and page.evaluate("vizTab.run.key") != key
-
-
-@pytest.mark.slow
-def test_small_leaking_cells_show_their_weight(masks, minilm):
-    text = "The animal didn't cross the street because it was too tired. " * 20
-    page = masks(kind="text", model="all-MiniLM-L6-v2", a=text, ran="window", mistake="ignored")
-    page.wait_for_selector(RAN, timeout=60_000)
-    page.wait_for_selector(".viz-mask-result [data-painted$=':0:0']")
-    weights = vz.capture(minilm, text).attention(0, 0).numpy()
-    n = len(weights)
-    rows, cols = np.indices(weights.shape)
-    far = np.abs(rows - cols) > 2
-    small = divmod(int(np.where(far, weights, 2).argmin()), n)
-    large = divmod(int(np.where(far, weights, -1).argmax()), n)
-    shades = page.evaluate(
-        """cells => {
-          const grid = vizMasks.result.panels.grids.observed;
-          const one = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
-          return cells.map(([row, col]) => {
-            one.drawImage(grid.cells, col, row, 1, 1, 0, 0, 1, 1);
-            return [...one.getImageData(0, 0, 1, 1).data].slice(0, 3);
-          });
-        }""",
-        [small, large, (5, 5), (5, 7)],
-    )
-    weak, strong, own, allowed = shades
-    assert weak[0] - weak[1] > 60 and strong[0] - strong[1] > 60  # both red …
-    assert sum(weak) - sum(strong) > 150  # … and the larger weight the darker
-    colors = "cells => cells.map((at) => vizMasks.result.panels.grids.observed.color(at))"
-    plain = page.evaluate(colors, [5 * n + 5, 5 * n + 7])
-    assert [own, allowed] == plain  # what may be attended to keeps its color

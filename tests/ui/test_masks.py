@@ -277,6 +277,8 @@ def test_named_endpoints_do_the_same(client, key, minilm, plain):
     assert code == mask_code(mask, "nn.MultiheadAttention")
     with pytest.raises(AppError, match="list of rows"):
         client.predict(key, "11", api_name="/mask_run")
+    with pytest.raises(AppError, match="written out up to 512"):
+        client.predict(key, ["1" * 513] * 513, api_name="/mask_reach")
 
 
 def painted_mask(page) -> np.ndarray:

@@ -120,27 +120,6 @@ def test_effects_of_a_changed_run_say_what_to_do(client, site, key):
     assert "take the changes back" in json.loads(answer.text.strip().splitlines()[-1])["message"]
 
 
-@pytest.mark.slow
-def test_the_map_of_an_effect_fills_with_the_strongest_links_first(visit):
-    page = visit(kind="text", a=" ".join([SENTENCES[0]] * 5)).page
-    page.wait_for_selector(".viz-how[data-painted]", timeout=60_000)
-    page.click("[data-measure=effect]")
-    measured(page, "effect")
-    held = []
-    page.route("**/attribution/effect/map?**", lambda route: held.append(route))
-    page.click(".viz-share-grid [data-head='2.1']")
-    known = "[...vizTab.map.tiles[0].values].filter((value) => !Number.isNaN(value)).length"
-    page.wait_for_selector(".viz-map h3:text('Effect of each link: layer 2, head 1')")
-    assert page.evaluate(known) == 0
-    for count in (1, 4, 16, 64):
-        while not held:
-            page.wait_for_timeout(20)
-        for route in held:
-            route.continue_()
-        held.clear()
-        page.wait_for_function(f"{known} === {count}", timeout=30_000)
-
-
 ENTERED = """() => new Promise((done) => {
   vizTab.explained.enter(vizTab.run);
   setTimeout(() => done(vizTab.selection.measure), 100);

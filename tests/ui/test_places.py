@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx
 import pytest
 from fastapi import Response
-from gradio_client import Client
 
 from tests.coroutines import run_apart
 from viz_encoder.ui.wire.concurrency import GIVEN_UP, Places
@@ -52,8 +51,8 @@ def test_only_so_many_work_at_once_and_the_gone_are_dropped():
 
 
 @pytest.fixture(scope="module")
-def key(site):
-    return Client(site, verbose=False).predict("bank " * 300, api_name="/run_text")["key"]
+def key(client):
+    return client.predict("bank " * 300, api_name="/run_text")["key"]
 
 
 def test_a_row_does_not_wait_for_a_crowd_of_rollouts(site, key):

@@ -7,11 +7,8 @@ import numpy as np
 import pytest
 
 import viz_encoder as vz
-from tests.ui.conftest import run_beside
-from tests.ui.texts import SENTENCES
 
 TEXT = "The animal did not cross the street because it was too tired"
-OTHER = TEXT.replace("animal", "child").replace("street", "river")
 
 
 @pytest.fixture(scope="module")
@@ -89,88 +86,3 @@ def test_ink_stands_out_on_chips_and_no_choice_is_cut(shared):
             }""",
         )
         assert cut <= 0
-
-
-@pytest.mark.slow
-def test_the_link_keeps_the_atlas_and_is_written_once_a_frame(visit):
-    page = visit(stat="previous", order="lowest", kind="text", a=TEXT).painted()
-    assert page.input_value("#viz-statistic") == "previous"
-    assert page.input_value("#viz-order") == "lowest"
-    assert "The first query has none and is left out." in page.inner_text(".viz-order")
-    shown = page.eval_on_selector_all(".viz-atlas-cell", "all => all.map(c => c.dataset.head)")
-    assert shown != sorted(shown, key=lambda name: [int(part) for part in name.split(".")])
-    page.select_option("#viz-statistic", "next")
-    page.select_option("#viz-order", "highest")
-    page.wait_for_url(re.compile("stat=next&order=highest"))
-    assert "The last query has none and is left out." in page.inner_text(".viz-order")
-    page.select_option("#viz-statistic", "entropy")
-    page.select_option("#viz-order", "layer")
-    page.wait_for_url(lambda url: "stat=" not in url and "order=" not in url)
-    counts = page.evaluate(
-        """async () => {
-          const { selection } = window.vizTab;
-          let written = 0;
-          for (const name of ["replaceState", "pushState"]) {
-            const plain = history[name];
-            history[name] = (...all) => { written++; plain.apply(history, all); };
-          }
-          for (const query of [1, 2, 3, 4]) selection.set({ query });
-          const found = [written];
-          await new Promise((done) => requestAnimationFrame(() => setTimeout(done, 50)));
-          found.push(written);
-          selection.set({ query: 5 });
-          selection.flush();
-          found.push(written, location.search.includes("query=5"));
-          return found;
-        }"""
-    )
-    assert counts == [0, 1, 2, True]
-
-
-@pytest.mark.slow
-def test_the_reference_names_the_first_difference(shared, minilm):
-    opened = shared(kind="text", a=TEXT)
-    opened.page.wait_for_selector(".viz-atlas[data-painted]", timeout=60_000)
-    page = opened.page
-    for text in (OTHER, SENTENCES[1]):
-        key = page.evaluate("vizTab.run.key")
-        run_beside(page, text)
-        page.wait_for_selector(
-            f".viz-atlas[data-painted]:not([data-painted='{key}'])", timeout=60_000
-        )
-        assert page.get_by_role("button", name="Show the change", exact=True).is_visible()
-        if text == OTHER:
-            n = vz.capture(minilm, OTHER).n_tokens
-            said = page.inner_text(".viz-reference-said")
-            assert f"2 of {n} tokens differ: first “animal” → “child”." in said
-    said = page.inner_text(".viz-reference-said")
-    assert "maps are compared on the tokens that both have" in said and "subtracted" not in said
-
-
-@pytest.mark.slow
-def test_two_texts_are_named_and_their_border_is_drawn(visit, minilm):
-    pair = ("The cat sat on the mat", "It was tired")
-    page = visit(kind="pair", a=pair[0], b=pair[1]).painted()
-    assert page.locator("#viz-text-a label, #viz-text-a span").first.inner_text() == "Text A"
-    page.click(".viz-lines summary")
-    page.wait_for_selector(".viz-lines[data-painted]")
-    segments = vz.capture(minilm, pair).sample.segments
-    assert page.evaluate("vizTab.lines.plan.starts") == [0, segments.index(1)]
-    inked = page.evaluate(
-        """(row) => {
-          const { plan, canvas } = vizTab.lines, ratio = canvas.width / plan.width;
-          const copy = new OffscreenCanvas(canvas.width, canvas.height);
-          const context = copy.getContext("2d", { willReadFrequently: true });
-          context.drawImage(canvas, 0, 0);
-          const wide = Math.floor(plan.left * ratio) - 2;
-          const dark = (y) => context.getImageData(0, Math.round(y * ratio), wide, 1)
-            .data.filter((alpha, at) => at % 4 === 3 && alpha > 60).length;
-          return [dark(row * 20), dark((row - 1) * 20)];
-        }""",
-        segments.index(1),
-    )
-    assert inked[0] > 40 > inked[1]
-    page.get_by_text("Text", exact=True).first.click()
-    page.wait_for_function(
-        "!document.querySelector('#viz-text-a').textContent.includes('Text A')", timeout=10_000
-    )

@@ -46,17 +46,6 @@ def test_the_mark_of_a_piece_stands_where_its_word_goes_on(visit):
     assert told["seen"] > 2 and told["found"] == []
 
 
-@pytest.mark.slow
-def test_a_map_for_a_paper_isolates_its_names(visit):
-    opened = visit(kind="text", a=TEXT, model="all-MiniLM-L6-v2")
-    opened.map_painted("0.0")
-    file = opened.imported(
-        "explore/paper_figure.js", "m.paperSvg(window.vizTab.map, window.vizTab.run, 88)"
-    )
-    assert ">\u2068##ם\u2069<" in file and ">##" not in file
-    assert ">the<" in file  # what is read from left to right is as it is
-
-
 def test_figures_isolate_names_and_their_tables_do_not(minilm):
     from viz_encoder.export.figure_tables import figure_csv
 

@@ -131,15 +131,3 @@ def test_the_picture_that_is_saved_under_the_map_is_of_the_change(opened, maps):
     assert (stops[0], stops[-1]) == ("rgb(43 92 158)", "rgb(168 50 31)")  # blue = less, red = more
     name, _ = saved(page, row, "PNG")
     assert name.endswith("-3.1-change-all.png")
-
-
-@pytest.mark.slow
-def test_the_color_scale_cannot_be_chosen_while_it_would_do_nothing(opened, maps):
-    page = opened.page
-    scale = page.locator("#viz-scale")
-    most = np.nanmax([abs(expected(maps, at, head)) for at in range(6) for head in range(12)])
-    assert page.evaluate("vizTab.map.scale.high") == pytest.approx(most, abs=2e-6)
-    assert scale.is_disabled() and "one scale of their own" in scale.get_attribute("title")
-    page.get_by_role("button", name="Show the change", exact=True).click()
-    page.wait_for_selector(".viz-map[data-painted$=':all']")
-    assert scale.is_enabled() and scale.get_attribute("title") == ""

@@ -27,6 +27,18 @@ def folder(tmp_path_factory):
     return folder
 
 
+def test_the_lens_reads_the_head_that_is_asked_for(folder):
+    encoder = vz.load(folder, device="cpu")
+    trace, out = vz.capture(encoder, TEXT), encoder.model.heads["tokens"].out
+    (drawn, *_) = vz.figures.logit_lens(encoder, trace, task="tokens").data
+    for layer in range(trace.n_layers + 1):
+        with torch.inference_mode():
+            scores = out(encoder.model.final_norm(trace.hidden(layer)[6])).double().numpy()
+        shares = np.exp(scores) / np.exp(scores).sum()
+        assert drawn.text[layer][6] == ("noun", "verb", "other")[int(shares.argmax())]
+        assert drawn.z[layer][6] == pytest.approx(shares.max(), abs=2e-5)
+
+
 @pytest.mark.slow
 def test_the_head_of_the_logit_lens_is_in_the_link(visit, client, folder):
     name = client.predict(str(folder), api_name="/open_model")["name"]
@@ -42,16 +54,6 @@ def test_the_head_of_the_logit_lens_is_in_the_link(visit, client, folder):
     page.reload()
     page.wait_for_selector(lens.format("tokens"), timeout=60_000)
     assert page.input_value(chosen) == "tokens"
-    encoder = vz.load(folder, device="cpu")
-    trace = vz.capture(encoder, TEXT)
-    out = encoder.model.heads["tokens"].out
-    (drawn, *_) = vz.figures.logit_lens(encoder, trace, task="tokens").data
-    for layer in range(trace.n_layers + 1):
-        with torch.inference_mode():
-            scores = out(encoder.model.final_norm(trace.hidden(layer)[6])).double().numpy()
-        shares = np.exp(scores) / np.exp(scores).sum()
-        assert drawn.text[layer][6] == ("noun", "verb", "other")[int(shares.argmax())]
-        assert drawn.z[layer][6] == pytest.approx(shares.max(), abs=2e-5)
     page.select_option(chosen, "masked")
     page.wait_for_selector(lens.format("masked"))
     page.wait_for_function("!new URL(location).searchParams.has('hidden.task')")

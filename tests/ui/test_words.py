@@ -217,21 +217,6 @@ def test_a_long_text_comes_in_parts_with_rows_on_hover_and_columns_on_click(alon
 
 
 @pytest.mark.slow
-def test_the_player_goes_through_the_layers_and_keeps_the_head(shaded, trace):
-    opened = shaded(layer=2, head=5, query=8)
-    opened.page.get_by_role("button", name="Play the layers").click()
-    opened.page.wait_for_function("window.vizTab.selection.layer === 5", timeout=20_000)
-    opened.page.get_by_role("button", name="Play the layers").wait_for()  # it stopped by itself
-    opened.page.wait_for_selector(".viz-source[data-painted*=':5.5:']")
-    assert np.allclose(numbers(titles(opened)), trace.attention(5, 5)[8], atol=5e-5)
-    opened.page.get_by_role("button", name="Previous layer").click()
-    opened.page.wait_for_selector(".viz-source[data-painted*=':4.5:']")
-    assert opened.page.inner_text(".viz-player-said") == "Layer 4 (0–5)"
-    opened.page.fill(".viz-player input", "1")
-    opened.page.wait_for_selector(".viz-source[data-painted*=':1.5:']")
-
-
-@pytest.mark.slow
 def test_who_asks_for_less_motion_steps_by_hand(alone):
     opened = alone(layer=2)
     opened.page.get_by_role("button", name="Play the layers").click()
