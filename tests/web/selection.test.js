@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { addressOf, headFrom, headsOf, mapName } from "../../assets/web/core/selection_address.js";
 import { selected } from "../../assets/web/core/selection_address.js";
-import { Selection } from "../../assets/web/core/selection.js";
+import { PageSelection } from "../../assets/web/core/selection.js";
 
 const USUAL = selected("");
 
@@ -71,7 +71,7 @@ test("a run that is smaller keeps the nearest it has, and the address says so", 
       },
     },
   });
-  const selection = new Selection();
+  const selection = new PageSelection();
   selection.on((changed) => told.push([...changed]));
   const run = {
     link: { a: "Hi" },
@@ -107,7 +107,7 @@ test("a run that is held keeps the chosen tokens, or opens on what stands out in
   };
   const place = ({ layer, head, query, key }) => [layer, head, query, key];
   globalThis.location.search = "?layer=3&head=1&query=3&key=2";
-  const selection = new Selection();
+  const selection = new PageSelection();
   const hold = (next) => {
     selection.held = true;
     selection.enter(next);
@@ -155,7 +155,7 @@ test("where nothing was chosen, a run goes to what is found in it after its firs
   const place = ({ layer, head, query, key }) => [layer, head, query, key];
   const found = { layer: 5, head: 11, query: 1, key: 2 };
   globalThis.location.search = "";
-  const selection = new Selection();
+  const selection = new PageSelection();
   const told = [];
   selection.on((changed) => told.push([...changed]));
   selection.enter(run("a"));
@@ -187,19 +187,19 @@ test("where nothing was chosen, a run goes to what is found in it after its firs
   selection.openOn("e", found);
   assert.deepEqual(place(selection), [0, 0, 3, 0], "and stays chosen in the next");
   for (const [key, measure] of [["f"], ["g", "contribution"]]) {
-    const opened = new Selection();
+    const opened = new PageSelection();
     opened.enter(run(key, { opening: { ...found, ...(measure && { measure }) } }));
     assert.equal(opened.isLed(key), !measure, "an opening on the answer is not led elsewhere");
     opened.set({ key: 3 });
     assert.ok(!opened.isLed(key), "nor is a choice");
   }
   globalThis.location.search = "?measure=contribution";
-  const measured = new Selection();
+  const measured = new PageSelection();
   measured.enter(run("a"));
   measured.openOn("a", found);
   assert.ok(measured.isLed("a"), "nor is what was found, where an answer names a head");
   globalThis.location.search = "?layer=3";
-  const linked = new Selection();
+  const linked = new PageSelection();
   linked.enter(run("a"));
   linked.openOn("a", found);
   assert.deepEqual(place(linked), [3, 0, 0, 0], "a place in the link");
@@ -207,7 +207,7 @@ test("where nothing was chosen, a run goes to what is found in it after its firs
 
 test("what Back brings back is a step of its own, and is told to whoever shows it", () => {
   globalThis.location.search = "?pool.part=two";
-  const selection = new Selection();
+  const selection = new PageSelection();
   const told = [];
   selection.restored("pool.part", () => told.push(selection.noted("pool.part")));
   const before = selection.entry.chosen;

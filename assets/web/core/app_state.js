@@ -1,10 +1,10 @@
 // State shared by all tabs: the current run, the selection in it, and the hovered token.
 
 import { Emitter, Held } from "./emitter.js";
-import { Selection } from "./selection.js";
+import { PageSelection } from "./selection.js";
 
 class Current {
-  selection = new Selection();
+  selection = new PageSelection();
   /** @type {Held<Run>} */
   #run = new Held();
   /** @type {Emitter<[number | null]>} */

@@ -3,7 +3,6 @@
 import { context2d, css } from "./dom.js";
 import { isolated } from "./token_names.js";
 
-/** @import { Range } from "./viewport.js" */
 /**
  * A map whose sides are named: where it lies, what stands along them, and the cell that is chosen.
  * @typedef {Frame & { view: Viewport, shown: Named[], columns?: Named[], chosen: number[], axes?: typeof AXES,
@@ -54,7 +53,7 @@ export function drawLabels(map, only) {
   const [rows, cols] = map.view.cells();
   const every = Math.max(1, Math.ceil(LINE / cell));
   const chosen = map.chosen;
-  /** @type {(range: Range, axis: 0 | 1, names: Named[]) => number[]} */
+  /** @type {(range: Span, axis: 0 | 1, names: Named[]) => number[]} */
   const listed = ([start, stop], axis, { length }) =>
     only ? [only[axis]] : thin([start, Math.min(stop, length)], every, chosen[axis]);
   const boxed = Boolean(only);
@@ -64,7 +63,7 @@ export function drawLabels(map, only) {
 }
 
 /** Every so-many-th of a range, keeping clear of the one that must be named.
- * @type {(range: Range, every: number, always: number) => number[]} */
+ * @type {(range: Span, every: number, always: number) => number[]} */
 export function thin([start, stop], every, always) {
   const kept = [];
   for (let at = start - (start % every); at < stop; at += every) {

@@ -4,7 +4,6 @@ import { counted } from "./dom.js";
 import { address, json, numbers, picture } from "./server.js";
 import { numbered } from "./token_names.js";
 
-/** @import { Range } from "./viewport.js" */
 /** @typedef {{ name: string, tokens: number[] }} Unit a token, or the sub-words of one word */
 /** @typedef {Unit[] & { places: Int32Array }} Shown `places` says which unit a token is in, -1 where it is hidden */
 /** @typedef {{ answer: Promise<any>, signal?: AbortSignal }} Asked */
@@ -123,7 +122,7 @@ export class Run extends Described {
   }
 
   /** A part of a map, in places among the shown tokens; its total weight comes with it.
-   * @type {(view: MapView, rows: Range, keys: Range, more?: string) => Promise<Numbers>} */
+   * @type {(view: MapView, rows: Span, keys: Span, more?: string) => Promise<Numbers>} */
   map(view, rows, keys, more = "") {
     return this.numbers(`map?${viewed(view)}&${partOf(rows, keys)}${more}`);
   }

@@ -22,7 +22,7 @@ import { partners } from "./token_alignment.js";
 const NOWHERE = { layer: 0, head: 0, query: 0, key: 0 };
 
 /** @extends {Emitter<[changed: Set<string>]>} */
-export class Selection extends Emitter {
+export class PageSelection extends Emitter {
   layer = 0;
   /** @type {Head} */
   head = 0;

@@ -2,8 +2,6 @@
 
 import { built } from "./form.js";
 
-/** @import { Selection } from "./selection.js" */
-
 const PREFIX = "viz-tab-"; // of a tab's elem_id; its button adds "-button"
 const SELECTED = "[role=tab][aria-selected=true]";
 
@@ -34,7 +32,7 @@ function buttonOf(name) {
   );
 }
 
-/** Open the tab of the link, then write each that is opened. @param {Selection} selection */
+/** Open the tab of the link, then write each that is opened. @param {PageSelection} selection */
 export function followTabs(selection) {
   const { tab, part } = selection;
   // The page may still be building its tabs.
@@ -47,7 +45,7 @@ export function followTabs(selection) {
 const tabsNode = () => document.getElementById("viz-tabs");
 const firstTab = () => tabOf(document.querySelector(`#viz-tabs [id^=${PREFIX}][role=tab]`)?.id ?? "");
 
-function follow(/** @type {Selection} */ selection, /** @type {HTMLElement | null} */ tabs) {
+function follow(/** @type {PageSelection} */ selection, /** @type {HTMLElement | null} */ tabs) {
   if (!tabs) return;
   const write = () =>
     built(() => tabs.querySelector(SELECTED)).then(({ id }) => {

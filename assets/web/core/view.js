@@ -2,8 +2,6 @@
 
 import { Emitter } from "./emitter.js";
 
-/** @import { Selection } from "./selection.js" */
-
 /** Tests and other views wait for this: the attribute is there as long as what it names is on the screen.
  * @type {(node: HTMLElement, what: string) => void} */
 export function markPainted(node, what) {
@@ -24,10 +22,10 @@ export class View extends Emitter {
   views = []; // within it: they are cleared, drawn and disposed of with it
   #life = new AbortController();
 
-  /** @param {Selection} [selection] of the page, where it follows that */
+  /** @param {PageSelection} [selection] of the page, where it follows that */
   constructor(selection) {
     super();
-    this.selection = /** @type {Selection} */ (selection);
+    this.selection = /** @type {PageSelection} */ (selection);
   }
 
   // Of what it listens to.

@@ -1,6 +1,6 @@
 // Visible part of a map: a square window over the shown tokens, zoomed and panned.
 
-/** @typedef {[number, number]} Range the first, and the one after the last */
+/** @typedef {[number, number]} Span the first, and the one after the last */
 /** @typedef {{ left: number, top: number, side: number }} Frame where the square lies, in pixels */
 
 export class Viewport {
@@ -70,10 +70,10 @@ export class Viewport {
     this.#stay();
   }
 
-  /** The whole cells in sight, as [first, last + 1] of rows and of columns. @returns {[Range, Range]} */
+  /** The whole cells in sight, as [first, last + 1] of rows and of columns. @returns {[Span, Span]} */
   cells() {
     const range = (/** @type {number} */ start) =>
-      /** @type {Range} */ ([Math.floor(start), Math.min(this.n, Math.ceil(start + this.span))]);
+      /** @type {Span} */ ([Math.floor(start), Math.min(this.n, Math.ceil(start + this.span))]);
     return [range(this.row), range(this.col)];
   }
 

@@ -2,7 +2,6 @@
 
 import { openTab } from "./tab_link.js";
 
-/** @import { Selection } from "./selection.js" */
 /** @typedef {{ tab: string, link: string, chosen: string, passing?: boolean }} Entry `passing` to the run that takes its
  *   place */
 
@@ -30,7 +29,7 @@ function noteClick(/** @type {Event & { key?: string }} */ { type, isTrusted, ta
 }
 
 /** Go where Back and Forward lead; `ask` has the server fill the form and run what the address asks for.
- * @param {{ selection: Selection, on: (told: (run: Run | null) => void) => void }} current
+ * @param {{ selection: PageSelection, on: (told: (run: Run | null) => void) => void }} current
  * @param {() => void} ask */
 export function followBack(current, ask) {
   const { selection } = current;

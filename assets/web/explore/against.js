@@ -5,7 +5,6 @@ import { choose } from "../core/link_notes.js";
 import { quoted } from "../core/token_names.js";
 import { shortened, unshared } from "./reference_words.js";
 
-/** @import { Reference } from "./reference.js" */
 /** @typedef {[value: string, text: string]} Entry */
 
 const OTHER = "other";

@@ -13,8 +13,6 @@ import { atlasSaves } from "./atlas_saves.js";
 import { toggled } from "./head_choice.js";
 import { mapOf } from "./map_changes.js";
 
-/** @import { HeadOrder, HeadStatistics, HeadValue, MapChanges, Selection } from "./types.d.ts" */
-
 const CHANGED = "Each head's change from the reference, on the same scale as the large map.";
 const KEPT = ["hide", "renorm", "words"];
 const GAP = 2;
@@ -36,7 +34,7 @@ export class Atlas extends View {
   caption = el("p", { class: "viz-caption viz-atlas-caption" });
 
   /** `expect` is told which head the next click may choose.
-   * @param {Selection} selection @param {HeadStatistics} measures @param {HeadOrder} order
+   * @param {PageSelection} selection @param {HeadStatistics} measures @param {HeadOrder} order
    * @param {(place: HeadPlace | null) => unknown} expect */
   constructor(selection, measures, order, expect) {
     super(selection);

@@ -6,7 +6,6 @@ import { savePicture } from "../views/plotly_figure.js";
 import { saveRow } from "../views/save_row.js";
 
 /** @import { Atlas } from "./atlas.js" */
-/** @import { HeadStatistics } from "./types.d.ts" */
 
 const SCALES = ["percentile", "sqrt", "shared"]; // that all heads can have in common; else up to the largest of all
 const WHAT = "All heads as a picture for a paper: special tokens and rows as shown, sub-words not merged";

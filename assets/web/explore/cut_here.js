@@ -11,7 +11,6 @@ import { View } from "../core/view.js";
 import { popover } from "../views/popover.js";
 import { shownName } from "./pair_links.js";
 
-/** @import { Selection } from "./types.d.ts" */
 /** @typedef {HTMLButtonElement & { codes: () => string[] }} Choice and the codes of what it does */
 
 const FUSED = "Choose one head, or several by their numbers, to remove them.";
@@ -47,7 +46,7 @@ export class CutHere extends View {
     this.told.textContent = this.told.title = sentence;
   };
 
-  constructor(/** @type {Selection} */ selection) {
+  constructor(/** @type {PageSelection} */ selection) {
     super(selection);
     selection.on(() => this.#soon(), this.signal);
   }

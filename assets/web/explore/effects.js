@@ -11,15 +11,13 @@ import { View } from "../core/view.js";
 import { changed } from "./answers.js";
 import { shareSaid } from "../views/routes_layout.js";
 
-/** @import { Selection } from "./types.d.ts" */
-
 export class SeveralHeads extends View {
   #latest = new Latest((sentence) => this.#say(sentence));
   node = status();
 
   #show = () => {};
 
-  constructor(/** @type {Selection} */ selection) {
+  constructor(/** @type {PageSelection} */ selection) {
     super(selection);
     this.node.hidden = true;
     selection.on((changed) => (changed.has("head") || changed.has("layer")) && this.#show(), this.signal);

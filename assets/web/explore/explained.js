@@ -22,9 +22,6 @@ import { RoutesView } from "../views/routes_view.js";
 import { ShareMaps } from "./share_maps.js";
 import { WHOLE } from "./tiles.js";
 
-/** @import { Found, PairLinksView, Range, Selection } from "./types.d.ts" */
-/** @import { Reference } from "./reference.js" */
-
 const ALL_TOKENS = "The picture and the heads count every token by itself, hidden ones and parts of words, too.";
 const HOW = "How it got there";
 const PAUSE = 140; // ms without another choice before the server is asked
@@ -50,7 +47,7 @@ export class Explained extends View {
   how = el("p", { class: "viz-measure-said viz-caption" });
   told = el("p", { class: "viz-caption viz-explained-told", role: "status" });
 
-  /** @param {Selection} selection @param {PairLinksView} pair @param {Reference} reference
+  /** @param {PageSelection} selection @param {PairLinksView} pair @param {Reference} reference
    * @param {(place: HeadPlace | null) => unknown} aim at a head whose map the next click may choose */
   constructor(selection, pair, reference, aim) {
     super(selection);
@@ -285,7 +282,7 @@ export class Explained extends View {
     const place = found && (follows || split) ? strongestHead(found.heads) : selection;
     const { layer, head } = place;
     const view = { ...selection, layer, head };
-    /** @type {Range[]} */ const [all, asks] = [[0, n], own ? [row, row + 1] : [0, n]]; // which rows are asked about
+    /** @type {Span[]} */ const [all, asks] = [[0, n], own ? [row, row + 1] : [0, n]]; // which rows are asked about
     const shares = split ? this.maps.shares(run, view, asks, all) : run.shownRow(view);
     const at = strongestAt((await fresh(shares)).values);
     if (placed !== selection.placed) return; // a person was quicker

@@ -6,8 +6,6 @@ import { fileName } from "../views/canvas_png.js";
 import { fileAt, saveRow } from "../views/save_row.js";
 import { paperPng, paperSvg } from "./paper_figure.js";
 
-/** @import { AttentionMap, Selection } from "./types.d.ts" */
-
 const WIDTHS = { 84: "one column, 84 mm", 174: "two columns, 174 mm" }; // as most journals have them
 
 export class ExportPanel {
@@ -32,7 +30,7 @@ export class ExportPanel {
   );
 
   /** `question` is what is asked, as the page of a run shows it.
-   * @param {Selection} selection @param {AttentionMap} map @param {() => string} question */
+   * @param {PageSelection} selection @param {AttentionMap} map @param {() => string} question */
   constructor(selection, map, question) {
     this.selection = selection;
     this.map = map;

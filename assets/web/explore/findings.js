@@ -11,9 +11,6 @@ import { quoted, toldApart } from "../core/token_names.js";
 import { View } from "../core/view.js";
 import { partSaid, placeSaid } from "./answers.js";
 
-/** @import { HeadLink, PairLinksView, Selection } from "./types.d.ts" */
-/** @import { Reference } from "./reference.js" */
-
 const SWITCHES = ["hide", "renorm", "words"]; // which findings do not follow
 
 export class FindingsView extends View {
@@ -29,7 +26,7 @@ export class FindingsView extends View {
 
   others = button("", () => this.#fit(this.others.ariaExpanded !== "true"), { hidden: true, "aria-expanded": "false" });
 
-  /** @param {Selection} selection @param {PairLinksView} pair @param {Reference} reference */
+  /** @param {PageSelection} selection @param {PairLinksView} pair @param {Reference} reference */
   constructor(selection, pair, reference) {
     super(selection);
     this.pair = pair;

@@ -4,8 +4,6 @@ import { button, control, el, options } from "../core/dom.js";
 import { headFrom, headsOf } from "../core/selection_address.js";
 import { popover } from "../views/popover.js";
 
-/** @import { Selection } from "./types.d.ts" */
-
 export class HeadChoice {
   #listed = "";
   select = el("select", { id: "viz-head", onchange: (event) => this.#choose(event.currentTarget.value) });
@@ -20,7 +18,7 @@ export class HeadChoice {
     ...[this.opener, popover(this.opener, this.chips)],
   );
 
-  constructor(/** @type {Selection} */ selection) {
+  constructor(/** @type {PageSelection} */ selection) {
     this.selection = selection;
   }
 
@@ -77,7 +75,7 @@ export function stepped(key, { layer, head }, { nLayers, nHeads }) {
   return null;
 }
 
-/** @param {HTMLElement} root of the tab; out of sight it takes no keys @param {Selection} selection
+/** @param {HTMLElement} root of the tab; out of sight it takes no keys @param {PageSelection} selection
  * @param {() => Run | null} run @param {AbortSignal} signal */
 export function followKeys(root, selection, run, signal) {
   const walk = (/** @type {KeyboardEvent} */ { key, target, ctrlKey, metaKey, altKey, defaultPrevented }) => {

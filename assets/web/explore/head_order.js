@@ -9,8 +9,6 @@ import { MAP_CHANGE, rank } from "./head_statistics.js";
 import { strongest } from "./pair_links.js";
 import { pairAsked } from "./pair_search.js";
 
-/** @import { AskedPair, HeadStatistics, PairLinksView, Selection, Test } from "./types.d.ts" */
-
 const ORDERS = { layer: "By layer and head", highest: "Highest first", lowest: "Lowest first" };
 const PAIR_EXAMPLE = "it -> animal";
 const STRONG = 0.1; // the least weight of a head that links a pair
@@ -43,7 +41,7 @@ export class HeadOrder extends Emitter {
   what = caption();
   said = el("p", { class: "viz-caption viz-order-said", role: "status" });
 
-  /** @param {Selection} selection @param {HeadStatistics} measures @param {PairLinksView} pair */
+  /** @param {PageSelection} selection @param {HeadStatistics} measures @param {PairLinksView} pair */
   constructor(selection, measures, pair) {
     super();
     this.pair = pair;

@@ -6,12 +6,11 @@ import { unitSaid } from "./answers.js";
 import { View } from "../core/view.js";
 
 /** @import { Explained as Explaining } from "./explained.js" */
-/** @import { HeadStatistics, PairLinksView, Selection } from "./types.d.ts" */
 
 const TITLE = "Heads by two of their numbers";
 
 export class HeadsPlane extends View {
-  /** @param {Selection} selection @param {PairLinksView} pair @param {HeadStatistics} statistics @param {Explaining} explained */
+  /** @param {PageSelection} selection @param {PairLinksView} pair @param {HeadStatistics} statistics @param {Explaining} explained */
   constructor(selection, pair, statistics, explained) {
     super(selection);
     this.pair = pair;

@@ -17,9 +17,6 @@ import { PictureHeads } from "./picture_heads.js";
 import { rowSaves, RowView } from "./row_view.js";
 import { WordArcs } from "./word_arcs.js";
 
-/** @import { Reference } from "./reference.js" */
-/** @import { Direction, Selection } from "./types.d.ts" */
-
 const PATIENCE = 60; // milliseconds the pointer rests before a row is asked for
 const DIRECTIONS = { looks: "where it looks", who: "who looks at it" };
 /** @type {Record<string, string>} */ const UP_TO = {
@@ -66,7 +63,7 @@ export class InputView extends View {
   says = el("p", { class: "viz-caption viz-says" });
   body = el("div", { class: "viz-source-body" });
 
-  /** @param {Selection} selection @param {(sentence: string) => void} say @param {Reference} reference */
+  /** @param {PageSelection} selection @param {(sentence: string) => void} say @param {Reference} reference */
   constructor(selection, say, reference) {
     super(selection);
     this.say = say;

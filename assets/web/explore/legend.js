@@ -3,8 +3,6 @@
 import { CHANGE, rgbText, theme } from "../core/colors.js";
 import { css, el, fit, number, rounded } from "../core/dom.js";
 
-/** @import { Signed } from "./types.d.ts" */
-
 export const TICKS = 5;
 const CLIPPED_TICKS = 3; // where the ends say that weights are clipped, there is room for no more
 const [WIDTH, LEFT, RIGHT] = [230, 14, 208]; // canvas width, and the ends of the ramp

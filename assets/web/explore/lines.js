@@ -12,7 +12,6 @@ import { mapPart, WHOLE } from "./tiles.js";
 import { numbered } from "../core/token_names.js";
 import { View } from "../core/view.js";
 
-/** @import { LineSet, Selection, Shown, Token } from "./types.d.ts" */
 /** @typedef {{ head: Head, rows: number[], values: Float32Array }} HeadMap weights from `rows`, places among the
  *   shown tokens, to every shown token */
 
@@ -68,7 +67,7 @@ export class LinesView extends View {
   spacer = el("div");
   scroll = el("div", { class: "viz-lines-scroll", onscroll: () => this.#scrolled() }, this.canvas, this.spacer);
 
-  constructor(/** @type {Selection} */ selection, /** @type {(sentence: string) => void} */ say) {
+  constructor(/** @type {PageSelection} */ selection, /** @type {(sentence: string) => void} */ say) {
     super(selection);
     this.say = say;
     this.#latest = new Latest(say);

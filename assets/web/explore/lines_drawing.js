@@ -6,7 +6,6 @@ import { isolated } from "../core/token_names.js";
 import { eachAt } from "./strongest_lines.js";
 
 /** @import { Context } from "../core/labels.js" */
-/** @import { LineSet, Token } from "./types.d.ts" */
 /** @typedef {{ width: number, left: number, right: number, height: number, scroll: number, names: string[],
  *   starts: number[] }} Plan where names end and lines begin; names cut to their column; each text's first row */
 /** @typedef {{ query: number, key: number, colors: { query: string, key: string } }} Marks */

@@ -14,7 +14,6 @@ import { MapSheet } from "./map_sheet.js";
 import { Tiles } from "./tiles.js";
 
 /** @import { Emitter } from "../core/emitter.js" */
-/** @import { Selection, Shown, Signed, Tile } from "./types.d.ts" */
 
 const PAUSE = 60; // milliseconds without a move, before what is in sight is asked for
 const VIEW = "map.view"; // in the link
@@ -32,7 +31,7 @@ export class AttentionMap extends MapSheet {
   parts = new Tiles(this);
   legend = new Legend();
 
-  constructor(/** @type {Selection} */ selection, /** @type {(sentence: string) => void} */ say) {
+  constructor(/** @type {PageSelection} */ selection, /** @type {(sentence: string) => void} */ say) {
     super(selection);
     this.#linked = selection.noted(VIEW);
     this.say = (/** @type {string} */ sentence) => {

@@ -8,8 +8,6 @@ import { partOf, viewed } from "../core/run.js";
 import { signedText } from "./legend.js";
 import { inputNamed, named } from "./reference_words.js";
 
-/** @import { Alone, HeadStatistics, Range, Selection, SignedCell } from "./types.d.ts" */
-
 /** The small map of a head, of those of its layer that came. @type {(layer: Numbers | undefined, head: number) =>
  *   { values: Float32Array, height: number, width: number } | null} */
 export function mapOf(layer, head) {
@@ -34,7 +32,7 @@ export class MapChanges extends Emitter {
   words = { noun: "change", none: "nothing to compare", empty: "masked in a run", alone: "token in one run only" };
   legend = SAID;
 
-  /** @param {Selection} selection @param {HeadStatistics} measures @param {AbortSignal} signal */
+  /** @param {PageSelection} selection @param {HeadStatistics} measures @param {AbortSignal} signal */
   constructor(selection, measures, signal) {
     super();
     this.selection = selection;
@@ -64,7 +62,7 @@ export class MapChanges extends Emitter {
   }
 
   /** This run − the reference; pooled where it is large.
-   * @type {(run: Run, view: MapView, rows: Range, keys: Range) => Promise<Numbers<Alone>>} */
+   * @type {(run: Run, view: MapView, rows: Span, keys: Span) => Promise<Numbers<Alone>>} */
   part(run, view, rows, keys) {
     const of = `compared_map?reference=${this.against?.key}&${viewed(view)}`;
     return run.numbers(`${of}&${partOf(rows, keys)}`);

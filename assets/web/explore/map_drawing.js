@@ -3,7 +3,6 @@
 import { byRow, CHANGE, inkOn, picture, shade, shrink, theme } from "../core/colors.js";
 import { context2d, css, isDark } from "../core/dom.js";
 
-/** @import { AttentionMap, Tile } from "./types.d.ts" */
 /** @typedef {(row: number, col: number, width: number, height: number) => [number, number, number, number]} Rectangle */
 
 const PRINTED = 34; // cells at least so wide show their value

@@ -3,7 +3,6 @@
 import { el, labelled } from "../core/dom.js";
 import { walked } from "../views/cells.js";
 
-/** @import { AttentionMap } from "./types.d.ts" */
 /** @typedef {[x: number, y: number]} Point */
 
 const DRAG = 4; // pixels that tell a drag from a click

@@ -5,8 +5,6 @@ import { headsOf, mapName } from "../core/selection_address.js";
 import { numbered } from "../core/token_names.js";
 import { signedText } from "./legend.js";
 
-/** @import { AttentionMap, Signed, SignedCell } from "./types.d.ts" */
-
 const SUMS = "each row renormalized to sum to 1";
 
 /** Phrases for what was hidden, renormalized or merged. @type {(view: MapView) => string[]} */

@@ -7,7 +7,6 @@ import { Viewport } from "../core/viewport.js";
 import { CellCanvas } from "../views/cell_canvas.js";
 import { fullHeight } from "../views/full_screen.js";
 
-/** @import { Borders, Shown } from "./types.d.ts" */
 /** @typedef {{ labels: { left: number, top: number }, width: number, window: number, full: number, n: number }} Room
  *   pixels: what the longest names need, how wide the page is there and how high its window, the height where the
  *   map is alone in the window (else 0); and how many tokens stand along a side */

@@ -9,7 +9,6 @@ import { MEASURES } from "./measures.js";
 import { briefly, unitSaid } from "./answers.js";
 import { amountSaid } from "../views/routes_layout.js";
 
-/** @import { HeadLink, PairLinksView, Selection } from "./types.d.ts" */
 /** @import { HeadNumbers } from "../views/head_grid.js" */
 
 const WRITTEN = 0.12; // of the largest: smaller shares are colored, not written
@@ -21,7 +20,7 @@ export class MeasuredHeads extends View {
   /** @type {HeadLink[]} */ #weighed = []; // of the pair whose weights stand there
   title = el("h3");
 
-  /** @param {Selection} selection @param {PairLinksView} pair @param {(sentence: string) => unknown} say
+  /** @param {PageSelection} selection @param {PairLinksView} pair @param {(sentence: string) => unknown} say
    * @param {(place: HeadPlace | null) => unknown} aim */
   constructor(selection, pair, say, aim) {
     super(selection);

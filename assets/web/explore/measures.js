@@ -4,8 +4,6 @@ import { button, el } from "../core/dom.js";
 import { DEFAULTS } from "../core/selection_address.js";
 import { oneStop } from "../views/one_stop.js";
 
-/** @import { Selection } from "./types.d.ts" */
-
 const CHANGED = "press Restore first"; // effects are measured on the run as the model gives it
 const MASKED = "remove the mask first";
 
@@ -68,7 +66,7 @@ export class MeasureSwitch {
     "aria-label": "What the picture, the heads and the map tell",
   });
 
-  /** @param {Selection} selection @param {AbortSignal} signal */
+  /** @param {PageSelection} selection @param {AbortSignal} signal */
   constructor(selection, signal) {
     const all = Object.entries(MEASURES).map(([name, { title, about }]) => {
       const press = () => selection.set({ measure: name });

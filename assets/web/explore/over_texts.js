@@ -9,8 +9,6 @@ import { saveRow } from "../views/save_row.js";
 import { Work } from "../views/work.js";
 import { headSaid, shareGrid, written } from "./measured_heads.js";
 
-/** @import { Selection } from "./types.d.ts" */
-
 const FEWEST = 2;
 const ABOUT =
   "One text per line; 10 to 50 are enough. Mean over the texts ± standard deviation: ± as large as the mean says that " +
@@ -39,7 +37,7 @@ export class OverTexts extends View {
   start = button("", () => this.#begin(), { class: "viz-small" });
   sentence = el("p", { class: "viz-caption", role: "status" });
 
-  constructor(/** @type {Selection} */ selection) {
+  constructor(/** @type {PageSelection} */ selection) {
     super();
     this.grid = shareGrid(
       (place) => selection.set(place),

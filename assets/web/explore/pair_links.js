@@ -8,7 +8,6 @@ import { View } from "../core/view.js";
 import { section } from "../views/headed.js";
 import { signedText } from "./legend.js";
 
-/** @import { HeadStatistics, Selection } from "./types.d.ts" */
 /** @typedef {{ layer: number, head: number, weight: number, ratio: Maybe, was: Maybe }} HeadLink of one head, on the
  *   chosen pair; `was` is its weight in the reference */
 
@@ -34,7 +33,7 @@ export class PairLinksView extends View {
   list = el("ol", { class: "viz-pair-list" });
   says = el("p", { class: "viz-caption", role: "status" });
 
-  /** @param {Selection} selection @param {HeadStatistics} measures */
+  /** @param {PageSelection} selection @param {HeadStatistics} measures */
   constructor(selection, measures) {
     super(selection);
     this.measures = measures;

@@ -12,8 +12,7 @@ import { heading } from "./map_heading.js";
 import { named } from "./reference_words.js";
 import { withDpi } from "./png_resolution.js";
 
-/** @import { AttentionMap, Range, Tile } from "./types.d.ts" */
-/** @typedef {{ run: Run, map: AttentionMap, rows: Range, cols: Range, width: number }} Shown what is in sight, and
+/** @typedef {{ run: Run, map: AttentionMap, rows: Span, cols: Span, width: number }} Shown what is in sight, and
  *   the picture's width */
 /** @typedef {{ left: number, top: number, cell: number, axis: number, bottom: number,
  *   foot: number }} Place where its cells lie, and where what is below them ends */
@@ -70,7 +69,7 @@ export async function paperPng(svg, millimeters) {
 
 /** Rectangle of the cells, below a title. @type {(shown: Shown, title: number) => Place} */
 function placed({ map, rows, cols, width }, title) {
-  const room = (/** @type {Range} */ [start, stop]) => {
+  const room = (/** @type {Span} */ [start, stop]) => {
     const listed = map.shown.slice(start, Math.min(stop, start + 2000));
     return Math.min(NAMES, Math.max(10, ...listed.map(({ name }) => wide(name))));
   };

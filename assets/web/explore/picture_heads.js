@@ -9,8 +9,6 @@ import { HeadCells } from "../views/head_cells.js";
 import { overlay } from "../views/patch_canvas.js";
 import { scaleOf } from "../views/shading.js";
 
-/** @import { Selection } from "./types.d.ts" */
-
 const MOST = 132; // pixels a side
 const PHONE = 900; // pixels of a window in which they are folded at first
 const GAP = 4;
@@ -33,7 +31,7 @@ export class PictureHeads extends View {
     ...[el("summary", {}, "All layers and heads"), this.caption, this.heads],
   );
 
-  constructor(/** @type {Selection} */ selection, /** @type {(sentence: string) => unknown} */ say) {
+  constructor(/** @type {PageSelection} */ selection, /** @type {(sentence: string) => unknown} */ say) {
     super(selection);
     this.latest = new Latest(say);
     this.grid = new HeadCells(this.heads, {

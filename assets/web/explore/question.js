@@ -7,8 +7,6 @@ import { QUESTION } from "../core/selection_address.js";
 import { quoted } from "../core/token_names.js";
 import { Against } from "./against.js";
 
-/** @import { Reference } from "./reference.js" */
-
 /** @type {Record<string, string>} */
 const HEADS = { masked: "masked token", classify: "classifier", tokens: "token labels", replaced: "replaced token" };
 const OTHER = "other";

@@ -11,7 +11,6 @@ import { comparable } from "./head_statistics.js";
 import { compare, earlierOf, notedReference, noteReference, offered } from "./reference_words.js";
 
 /** @import { Earlier } from "./reference_words.js" */
-/** @import { HeadStatistics, PairLinksView, Selection } from "./types.d.ts" */
 
 const MOST_RUNS = 20; // that are offered beside the shown one
 const WITHOUT = "the run without the change";
@@ -40,7 +39,7 @@ export class Reference extends View {
   });
   node = el("p", { class: "viz-caption viz-reference-said", role: "status", hidden: true });
 
-  /** @param {Selection} selection @param {HeadStatistics} measures @param {PairLinksView} pair */
+  /** @param {PageSelection} selection @param {HeadStatistics} measures @param {PairLinksView} pair */
   constructor(selection, measures, pair) {
     super(selection);
     this.measures = measures;

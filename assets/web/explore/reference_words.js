@@ -3,8 +3,6 @@
 import { count } from "../core/dom.js";
 import { quoted } from "../core/token_names.js";
 
-/** @import { Selection } from "./types.d.ts" */
-
 /** Differing tokens: those without a match if the alignment is known, otherwise by position.
  * @type {(run: Run, before: Run, alignment?: Compared | null) => string} */
 export function compare(run, before, alignment = null) {
@@ -84,14 +82,14 @@ const FIRST_WORDS = 25; // characters
 const LAST_WORDS = 15;
 
 /** Store in the link what restores the reference; null removes it.
- * @type {(selection: Selection, reference: RunDescription | null) => void} */
+ * @type {(selection: PageSelection, reference: RunDescription | null) => void} */
 export function noteReference(selection, reference) {
   const link = reference ? { ...reference.link, run: reference.key } : {};
   selection.note(Object.fromEntries(PARTS.map((name) => [`ref.${name}`, /** @type {any} */ (link)[name] ?? ""])));
 }
 
 /** The parts of the reference in the link; null without any.
- * @type {(selection: Selection) => Record<string, string> | null} */
+ * @type {(selection: PageSelection) => Record<string, string> | null} */
 export function notedReference(selection) {
   const parts = PARTS.map((name) => [name, selection.noted(`ref.${name}`)]).filter(([, value]) => value);
   return parts.length ? Object.fromEntries(parts) : null;

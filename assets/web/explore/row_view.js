@@ -8,8 +8,6 @@ import { COLUMN, descending, ROW, TOLD } from "../views/shading.js";
 import { unitName } from "./map_heading.js";
 import { mapPart, WHOLE } from "./tiles.js";
 
-/** @import { Selection } from "./types.d.ts" */
-
 /** @typedef {"looks" | "who"} Direction where a token looks, or who looks at it */
 
 export class RowView {
@@ -21,7 +19,7 @@ export class RowView {
   fault = "";
 
   /** The choice of this moment; the numbers come later, and the choice that they belong to stays.
-   * @param {Run} run @param {Selection} selection @param {Direction} direction @param {string} [against] the run before */
+   * @param {Run} run @param {PageSelection} selection @param {Direction} direction @param {string} [against] the run before */
   constructor(run, selection, direction, against = "") {
     this.run = run;
     this.name = selection.name;

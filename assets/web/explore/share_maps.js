@@ -8,8 +8,6 @@ import { MEASURES } from "./measures.js";
 import { briefly, resultSaid, unitSaid } from "./answers.js";
 import { amountSaid, shareSaid } from "../views/routes_layout.js";
 
-/** @import { Alone, Range, Selection, SignedCell } from "./types.d.ts" */
-
 const ALONE = "not measured; click a row to measure it";
 
 /** @type {Record<string, { noun: string, path: string, titled: string, none: string, empty: string, alone: string, legend: (result: string) => string, of: string }>} */
@@ -43,7 +41,7 @@ export class ShareMaps extends Emitter {
   most = 0;
 
   /** `against` is what is asked against, in words.
-   * @param {Selection} selection @param {() => string} against @param {AbortSignal} signal */
+   * @param {PageSelection} selection @param {() => string} against @param {AbortSignal} signal */
   constructor(selection, against, signal) {
     super();
     this.selection = selection;
@@ -99,14 +97,14 @@ export class ShareMaps extends Emitter {
     return `${this.words.legend(result)}${unit}; square-root scale`;
   }
 
-  /** @type {(run: Run, view: MapView, rows: Range, keys: Range, most?: number, signal?: AbortSignal) => Promise<Numbers<Alone>>} */
+  /** @type {(run: Run, view: MapView, rows: Span, keys: Span, most?: number, signal?: AbortSignal) => Promise<Numbers<Alone>>} */
   part(run, view, rows, keys, most = 0, signal = undefined) {
     if (this.#kind === "share") return this.shares(run, view, rows, keys);
     const asked = `${this.#of(view)}&told=1${most ? `&most=${most}` : ""}`;
     return run.numbers(`${SAID.effect.path}?${asked}&${partOf(rows, keys)}`, signal);
   }
 
-  /** What each link brings. @type {(run: Run, view: MapView, rows: Range, keys: Range) => Promise<Numbers<Alone>>} */
+  /** What each link brings. @type {(run: Run, view: MapView, rows: Span, keys: Span) => Promise<Numbers<Alone>>} */
   shares(run, view, rows, keys) {
     return run.numbers(`${SAID.share.path}?${this.#of(view)}&told=1&${partOf(rows, keys)}`);
   }

@@ -4,7 +4,6 @@ import { button, caption, count, el, onSight } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { View } from "../core/view.js";
 
-/** @import { Selection } from "./types.d.ts" */
 /** @typedef {{ layer: number, head: number, distance: number }} Near */
 
 const PAUSE = 400; // milliseconds that a head stays chosen and this in sight, before the server is asked
@@ -20,7 +19,7 @@ export class SimilarHeadsView extends View {
   says = caption();
   node = el("section", { class: "viz-similar", "aria-label": "Heads like the chosen one" });
 
-  constructor(/** @type {Selection} */ selection) {
+  constructor(/** @type {PageSelection} */ selection) {
     super(selection);
     this.node.append(this.title, this.list, this.says);
     selection.on((changed) => (changed.has("layer") || changed.has("head")) && this.load(), this.signal);

@@ -3,8 +3,7 @@
 import { anyMasked, largest, largestAmount, topsOf } from "../core/colors.js";
 import { Latest } from "../core/latest.js";
 
-/** @import { Alone, AttentionMap, Range, Signed } from "./types.d.ts" */
-/** @typedef {{ values: Float32Array, shape: number[], step: number[], rows: Range, keys: Range, empty: number,
+/** @typedef {{ values: Float32Array, shape: number[], step: number[], rows: Span, keys: Span, empty: number,
  *   tops?: Float32Array | null, sketch?: boolean, now?: Float32Array, about?: Alone | null
  *   }} Part a block of a map as it came; of a signed one also the weights now, and what has no counterpart */
 /** @typedef {Part & { tops: Float32Array, most: number, masked: boolean, painted?: string,
@@ -17,7 +16,7 @@ const KNOWN = 24; // maps that are kept as they were drawn
 const THUMBNAIL = 64; // most cells a side of a thumbnail, as the server makes them
 
 /** A part of a map, by itself the whole; pooled where it is large, and of a long map with its rows' largest.
- * @type {(run: Run, view: MapView, rows?: Range, keys?: Range) => Promise<Numbers>} */
+ * @type {(run: Run, view: MapView, rows?: Span, keys?: Span) => Promise<Numbers>} */
 export function mapPart(run, view, rows, keys) {
   const { length } = run.shown(view);
   return run.map(view, rows ?? [0, length], keys ?? [0, length], length > WHOLE ? "&tops=true" : "");
@@ -49,7 +48,7 @@ export class Tiles {
       map.layout();
       return false;
     }
-    /** @type {Range} */ const whole = [0, view.n];
+    /** @type {Span} */ const whole = [0, view.n];
     const near = view.n > WHOLE && view.zoomed;
     const name = `${asked}:${whole}:${whole}`;
     const [few = 0] = map.signed?.steps ?? [];
@@ -69,7 +68,7 @@ export class Tiles {
     const aim = run && asked ? this.#naming(run, asked) : "";
     if (aim === this.#aim) return;
     this.#aim = aim;
-    const whole = /** @type {Range} */ ([0, view.n]);
+    const whole = /** @type {Span} */ ([0, view.n]);
     return this.#aiming.run(async (fresh) => {
       if (!run || !asked || asked.layer >= run.nLayers || asked.head >= run.nHeads) return; // of the run before
       if (!view.n || view.n > AHEAD) return;
@@ -89,7 +88,7 @@ export class Tiles {
   }
 
   /** A part, as it is known; `most` is a step of what comes in several.
-   * @type {(run: Run, view: MapView & { name: string, kept: string }, rows: Range, keys: Range, fresh: Fresh, most?: number) => Promise<Tile>} */
+   * @type {(run: Run, view: MapView & { name: string, kept: string }, rows: Span, keys: Span, fresh: Fresh, most?: number) => Promise<Tile>} */
   async #part(run, view, rows, keys, { signal }, most = 0) {
     const { signed } = this.map;
     const whole = `${this.#naming(run, view)}:${rows}:${keys}`;
@@ -151,7 +150,7 @@ export class Tiles {
     this.map.node.dataset.coarse = this.asked;
   }
 
-  /** @type {(run: Run, fresh: Fresh, rows: Range, keys: Range) => Promise<void>} */
+  /** @type {(run: Run, fresh: Fresh, rows: Span, keys: Span) => Promise<void>} */
   async #fetch(run, fresh, rows, keys) {
     const { map } = this;
     if (this.list.some((tile) => !tile.sketch && `${tile.rows}:${tile.keys}` === `${rows}:${keys}`)) return;
@@ -168,18 +167,18 @@ export class Tiles {
   }
 }
 
-/** A window around what is seen, so that small moves need nothing new. @returns {[Range, Range]} */
+/** A window around what is seen, so that small moves need nothing new. @returns {[Span, Span]} */
 function around(/** @type {Viewport} */ view) {
-  const room = (/** @type {Range} */ [start, stop]) => {
+  const room = (/** @type {Span} */ [start, stop]) => {
     const more = Math.max(0, Math.floor((WHOLE - (stop - start)) / 2));
-    return /** @type {Range} */ ([Math.max(0, start - more), Math.min(view.n, stop + more)]);
+    return /** @type {Span} */ ([Math.max(0, start - more), Math.min(view.n, stop + more)]);
   };
   const [rows, cols] = view.cells();
   return [room(rows), room(cols)];
 }
 
 /** A part of a signed map; single cells come with their weights.
- * @type {(run: Run, signed: Signed, view: MapView, rows: Range, keys: Range, signal: AbortSignal, most: number) => Promise<Tile>} */
+ * @type {(run: Run, signed: Signed, view: MapView, rows: Span, keys: Span, signal: AbortSignal, most: number) => Promise<Tile>} */
 async function inPlace(run, signed, view, rows, keys, signal, most) {
   const exact = Math.max(rows[1] - rows[0], keys[1] - keys[0]) <= WHOLE;
   const asked = /** @type {const} */ ([

@@ -9,9 +9,6 @@ import { section } from "../views/headed.js";
 import { csvOf, npyOf } from "./mask_file.js";
 import { code } from "./requests.js";
 
-/** @import { Mask } from "./mask_bits.js" */
-/** @import { Origin } from "./presets.js" */
-/** @import { Scope } from "./scope_fields.js" */
 /** @typedef {{ run: Run, mask: Mask, scope: Scope, by: Origin | null }} Made `by` names the preset that made the mask; null where it was painted */
 
 const PAUSE = 200; // ms without another mask before the server is asked

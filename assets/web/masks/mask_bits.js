@@ -4,8 +4,6 @@
 import { count } from "../core/dom.js";
 import { numbered } from "../core/token_names.js";
 
-/** @import { Area } from "../views/cells.js" */
-
 const MOST_NAMED = 5;
 const MOST_UNDONE = 100;
 

@@ -1,7 +1,5 @@
 // A mask as a file of its own, .npy or .csv, as code and uploads read it: bool, true = may attend.
 
-/** @import { Mask } from "./mask_bits.js" */
-
 const MAGIC = [0x93, ...Array.from("NUMPY", (letter) => letter.charCodeAt(0)), 1, 0];
 const ALIGNED = 64; // bytes that numpy lets a header fill whole times
 

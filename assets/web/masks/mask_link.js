@@ -3,7 +3,7 @@
 import { Mask } from "./mask_bits.js";
 import { preset } from "./requests.js";
 
-/** @import { Origin, Size } from "./presets.js" */
+/** @import { Size } from "./presets.js" */
 
 export const MOST_CHARACTERS = 3000;
 const BITS = "z."; // before the bits, through zlib, as base64 for addresses

@@ -10,8 +10,6 @@ import { maskColors, swatches, TokenGrid } from "../views/mask_grid.js";
 import { History, listed, Mask } from "./mask_bits.js";
 import { Strokes } from "./strokes.js";
 
-/** @import { Area } from "../views/cells.js" */
-
 const TOOLS = { cell: "Cells", row: "Rows", column: "Columns", rectangle: "Rectangle" };
 
 export class Painter extends View {

@@ -4,8 +4,6 @@ import { alertLine, button, caption, control, count, el, options } from "../core
 import { Latest } from "../core/latest.js";
 import { uploaded } from "./requests.js";
 
-/** @import { Mask } from "./mask_bits.js" */
-/** @import { Meant } from "./presets.js" */
 /** @typedef {Meant | null | Promise<Meant>} Asked */
 /** @typedef {{ says: string, wrong: boolean, mistake: string, unlike: boolean }} Verdict what the file is; `mistake` does what it does, or none */
 

@@ -4,7 +4,6 @@ import { alertLine, caption, control, el, options } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { padded, preset } from "./requests.js";
 
-/** @import { Mask } from "./mask_bits.js" */
 /** @typedef {number | string} Size as it was typed where it is no number, for the server to say so */
 /** @typedef {{ name: string, sizes?: Record<string, Size>, lengths?: Size[] }} Origin a preset with its sizes */
 /** @typedef {Origin | { code: string }} Meant a painted mask by its code */

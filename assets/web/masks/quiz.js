@@ -6,7 +6,6 @@ import { section } from "../views/headed.js";
 import { othersOf, questionsOf } from "./quiz_questions.js";
 
 /** @import { Question } from "./quiz_questions.js" */
-/** @import { ZooTab } from "./zoo.js" */
 
 export class Quiz {
   asked = 0;

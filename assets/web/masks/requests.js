@@ -4,8 +4,6 @@ import { Run } from "../core/run.js";
 import { ask, json, numbers, text } from "../core/server.js";
 import { Mask } from "./mask_bits.js";
 
-/** @import { Verdict } from "./passed_file.js" */
-/** @import { Meant, Origin } from "./presets.js" */
 /** @typedef {{ allowed: number, lost: number, faint: number }} Counts pairs meant to attend; blocked all the same; passed, with hardly any weight */
 /** @typedef {Counts & { n: number, intended: Float32Array, passed: Float32Array, observed: Float32Array,
  *   leaking: Float32Array, blocked: Float32Array }} Maps of n × n cells, row by row */

@@ -12,7 +12,6 @@ import { Panels } from "./panels.js";
 import { result, runWith } from "./requests.js";
 
 /** @import { Place } from "./panels.js" */
-/** @import { Verdict } from "./passed_file.js" */
 
 const NO_MISTAKE = "none";
 const CHANGED = "The pictures below are of the run before: run with this mask to see what it does.";

@@ -3,7 +3,6 @@
 import { el, status } from "../core/dom.js";
 import { oneStop } from "../views/one_stop.js";
 
-/** @import { ZooTab } from "./zoo.js" */
 /** @typedef {{ node: HTMLElement, specimen: Specimen, text: string }} Option */
 
 export class SpecimenList {

@@ -2,8 +2,6 @@
 
 import { lineOf, walked } from "../views/cells.js";
 
-/** @import { Area } from "../views/cells.js" */
-/** @import { Mask } from "./mask_bits.js" */
 /** @import { Painter } from "./painter.js" */
 /** @typedef {{ from: Cell, last: Cell, value: number, mask: Mask }} Stroke its mask is its own until it ends */
 

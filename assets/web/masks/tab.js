@@ -19,8 +19,6 @@ import { ScopeFields, scopeIn } from "./scope_fields.js";
 import { stepsOf } from "./strokes.js";
 import { mountZoo } from "./zoo.js";
 
-/** @import { Origin } from "./presets.js" */
-
 /** @typedef {{ mask: string, pad: string, scope: string, mistake: string, ran: string }} Linked what a link has of this tab */
 
 const noted = () => {

@@ -2,8 +2,6 @@
 
 import { el, query } from "../core/dom.js";
 
-/** @import { KeptMap } from "./maps.js" */
-
 const THUMBNAIL = 64; // cells a side
 /** @type {Record<string, [layers: number, heads: number]>} */
 const MOVES = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };

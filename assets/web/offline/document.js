@@ -11,8 +11,6 @@ import { MapCanvas } from "./map_canvas.js";
 import { digits, plain, readMaps, unpack } from "./maps.js";
 import { at, RowReading } from "./row_reading.js";
 
-/** @import { KeptMap } from "./maps.js" */
-
 const HINT = "Point at a cell to read its weight; click it to choose its query.";
 const LARGE = 40; // cells a side, from which the map takes the width
 const WIDEST = 800; // pixels of the map with its names

@@ -5,9 +5,6 @@ import { css, fit } from "../core/dom.js";
 import { drawLabels, labelRoom } from "../core/labels.js";
 import { CellCanvas } from "../views/cell_canvas.js";
 
-/** @import { Borders } from "../core/border.js" */
-/** @import { KeptMap } from "./maps.js" */
-
 const [LEAST, MOST] = [1, 28]; // pixels a side of a cell
 const EVEN = 6; // pixels, from which cells of unequal size would be seen
 const OVERHANG = 60; // pixels, of the last column's name

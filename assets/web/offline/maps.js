@@ -3,7 +3,6 @@
 import { borderAt } from "../core/border.js";
 import { isolated, numbered } from "../core/token_names.js";
 
-/** @import { Borders } from "../core/border.js" */
 /** @typedef {Pick<RunFacts, "tokens" | "others" | "segments">} Names of the queries, of another sequence's keys, and
  *   which text of a pair each token is of */
 

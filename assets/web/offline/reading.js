@@ -4,7 +4,6 @@ import { number } from "../core/dom.js";
 import { descending } from "../views/shading.js";
 
 /** @import { Link } from "../core/arcs.js" */
-/** @import { KeptMap } from "./maps.js" */
 /** @typedef {{ strongest: Link[], word: Link | null, rest: number, others: number }} Reading the strongest keys; the
  *   strongest that is a word, where the very first is none; what the others hold together, and how many they are */
 

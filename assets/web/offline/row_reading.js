@@ -6,7 +6,6 @@ import { WordStrip } from "./word_strip.js";
 import { largest } from "../core/colors.js";
 import { TokenChoice, tokensOf } from "../views/token_choice.js";
 
-/** @import { KeptMap } from "./maps.js" */
 /** @import { StripActs } from "./word_strip.js" */
 /** @typedef {{ choose: (row: number) => unknown, pointKey: (key: number | null) => unknown }} Acts */
 

@@ -5,7 +5,6 @@ import { el, number } from "../core/dom.js";
 import { Words } from "../views/token_strip.js";
 import { drawArcs, isSingle, ROOM } from "../core/arcs.js";
 
-/** @import { KeptMap } from "./maps.js" */
 /** @import { Reading } from "./reading.js" */
 /** @typedef {{ preview: (row: number | null) => unknown, choose: (row: number) => unknown,
  *   pointKey: (key: number | null) => unknown }} StripActs */

@@ -3,7 +3,6 @@
 import { mixed, pack, pixelCanvas } from "../core/colors.js";
 import { context2d } from "../core/dom.js";
 
-/** @import { Range } from "../core/viewport.js" */
 /** @typedef {{ allowed: Rgb, forbidden: Rgb }} Colors */
 
 const LEAST = 0.25; // least tint of a mixed block, so that one cell among many shows
@@ -32,7 +31,7 @@ export class BitImage {
     context.drawImage(this.canvas, x, y, this.canvas.width * block, this.canvas.height * block);
   }
 
-  /** @type {(size: number, rows: Range, cols: Range) => void} */
+  /** @type {(size: number, rows: Span, cols: Span) => void} */
   #paint(size, rows, cols) {
     const name = [size, ...rows, ...cols].join();
     if (this.drawn === name) return;
@@ -63,11 +62,11 @@ function shader({ allowed, forbidden }) {
   return (share) => (share === 0 ? none : share === 1 ? all : between[Math.round(share * STEPS)]);
 }
 
-/** The blocks that a range of cells touches. @type {(range: Range, size: number) => Range} */
+/** The blocks that a range of cells touches. @type {(range: Span, size: number) => Span} */
 const blocksOf = ([start, stop], size) => [Math.floor(start / size), Math.ceil(stop / size)];
 
 /** Number of allowed cells in each block, row by row of blocks.
- * @type {(n: number, cells: Uint8Array, size: number, rows: Range, cols: Range) => Uint32Array} */
+ * @type {(n: number, cells: Uint8Array, size: number, rows: Span, cols: Span) => Uint32Array} */
 export function sumsOf(n, cells, size, rows, cols) {
   const width = cols[1] - cols[0];
   const sums = new Uint32Array(width * (rows[1] - rows[0]));

@@ -3,7 +3,6 @@
 import { el } from "../core/dom.js";
 import { ADDED_TOKENS } from "../core/run.js";
 
-/** @import { Selection } from "../core/selection.js" */
 /** @typedef {keyof typeof SWITCHES} Switch */
 const SWITCHES = /** @type {const} */ ({
   hide: ["Hide special tokens", `Leave out the ${ADDED_TOKENS}`],
@@ -18,7 +17,7 @@ export class DisplayOptions {
   words = this.#box("words");
   node = el("span", { class: "viz-kept" });
 
-  constructor(/** @type {Selection} */ selection) {
+  constructor(/** @type {PageSelection} */ selection) {
     this.selection = selection;
     for (const [name, [text, title]] of Object.entries(SWITCHES))
       this.node.append(

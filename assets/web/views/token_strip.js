@@ -6,7 +6,6 @@ import { numbered } from "../core/token_names.js";
 import { ChipColors } from "./chip_colors.js";
 
 /** @import { Shades } from "./chip_colors.js" */
-/** @import { Shown } from "../core/run.js" */
 /** @typedef {{ label: string, preview: (unit: number | null) => unknown, choose: (unit: number) => unknown,
  *   beyond?: () => unknown }} Acts `preview` is told the unit under the pointer or the focus, or null; `choose`
  *   one that was clicked; `beyond` of an arrow that would leave the chips */
