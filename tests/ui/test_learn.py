@@ -34,10 +34,9 @@ PUT_BACK = """(() => {
   delete vizLearn.body.dataset.painted;
   sessionStorage.clear();
   vizLearn.question.show([], vizLearn.texts);
-  selection.held = { query: 6, key: 2 };
   document.activeElement.blur();
   scrollTo(0, 0);
-  m.current.enter(new asOpened.constructor({ ...asOpened }));
+  m.current.enter(new asOpened.constructor({ ...asOpened }), { query: 6, key: 2 });
   selection.set({ layer: 2, head: 0, query: 6, key: 2 });
   vizLearn.switches.said.textContent = "";
 })()"""

@@ -84,8 +84,10 @@ test("an emitter tells all its listeners; a held value also those that come late
   assert.deepEqual(told, [[1, 2], 1, ["early", "run"], ["later", "run"], ["early", null], ["later", null]]);
 });
 
-test("a view that is disposed of hears nothing any more, nor do those within it; what it draws says what it is of", () => {
-  const [held, told, outer, inner] = [new Held(), [], new View(), new View()];
+test("a view that is disposed of hears nothing any more, nor do those within it; what it draws says what it is of", async () => {
+  const [held, told, outer, inner, under] = [new Held(), [], new View(), new View(), deferred()];
+  const latest = inner.latest();
+  const asking = latest.run(async (fresh) => told.push(await fresh(under.promise)));
   outer.views = [inner];
   outer.node = viewNode();
   inner.node = outer.node;
@@ -95,6 +97,13 @@ test("a view that is disposed of hears nothing any more, nor do those within it;
   outer.dispose();
   held.set(2);
   assert.deepEqual([told, outer.node.dataset.painted], [[1, 1], "run"]);
+  under.resolve(3);
+  await latest.run(() => told.push("asked after the end"));
+  assert.deepEqual(
+    [await asking, told],
+    [null, [1, 1]],
+    "what was under way is dropped, and nothing else is asked for",
+  );
   outer.clear();
   assert.deepEqual(outer.node.dataset, {});
 });

@@ -10,7 +10,7 @@ Object.assign(globalThis, {
 });
 const { pauseBefore } = await import("../../assets/web/core/connection.js");
 const { closing, patient, secondsToWait } = await import("../../assets/web/core/queue.js");
-const { unrun } = await import("../../assets/web/core/typed_text.js");
+const { keepTyped, unrun } = await import("../../assets/web/core/typed_text.js");
 
 const answers = (...statuses) => {
   const asked = [];
@@ -70,6 +70,30 @@ test("only what is not what ran is put back into the form", () => {
     ["b", "two"],
   ]);
   assert.deepEqual(unrun(JSON.stringify({ a: "" }), { a: "ran" }), [["a", ""]]);
+});
+
+test("after a reload the first run leaves what was typed last, also while it was awaited", async (context) => {
+  const box = Object.assign(new EventTarget(), { value: "ran" });
+  const [store, heard] = [{ "viz-typed": JSON.stringify({ a: "before the reload" }) }, {}];
+  Object.assign(globalThis.document, {
+    querySelector: (of) => (of.includes("text-a") ? box : null),
+    addEventListener: (_, told) => Object.assign(heard, { told }),
+  });
+  const sessionStorage = {
+    getItem: (name) => store[name] ?? null,
+    setItem: (name, text) => Object.assign(store, { [name]: text }),
+  };
+  Object.assign(globalThis, { sessionStorage, requestAnimationFrame: (draw) => setTimeout(draw) });
+  context.mock.method(performance, "getEntriesByType", () => [{ type: "reload" }]);
+  const { current } = await import("../../assets/web/core/app_state.js");
+  context.mock.method(current.selection, "enter", () => {});
+  keepTyped();
+  box.value = "while it was awaited";
+  heard.told({ target: box });
+  box.value = "ran"; // as the server fills the form
+  current.enter({ link: { a: "ran" } });
+  await new Promise((done) => setTimeout(done, 10));
+  assert.equal(box.value, "while it was awaited");
 });
 
 const leaves = (persisted) => Object.assign(new Event("pagehide"), { persisted });

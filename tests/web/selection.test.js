@@ -109,7 +109,7 @@ test("a run that is held keeps the chosen tokens, or opens on what stands out in
   globalThis.location.search = "?layer=3&head=1&query=3&key=2";
   const selection = new PageSelection();
   const hold = (next) => {
-    selection.held = true;
+    selection.hold({});
     selection.enter(next);
     return place(selection);
   };
@@ -130,9 +130,21 @@ test("a run that is held keeps the chosen tokens, or opens on what stands out in
   selection.enter({ ...run("e5", "rain all day"), opening: { layer: 1, head: 0, query: 2, key: 0, why: "said" } });
   assert.deepEqual(place(selection), [1, 0, 2, 0], "another text opens on what stands out in it");
   assert.ok(!("why" in selection));
-  selection.held = { layer: 5, head: 11, query: 4, key: 1 };
-  selection.enter({ ...run("f", "a [MASK] it was tired"), example: true });
-  assert.deepEqual([place(selection), selection.held], [[5, 11, 4, 1], false], "a pair is given");
+  const given = { layer: 5, head: 11, query: 4, key: 1 };
+  selection.enter({ ...run("f", "a [MASK] it was tired"), example: true }, given);
+  assert.deepEqual(place(selection), [5, 11, 4, 1], "a pair is given");
+  selection.hold({ kind: "text", a: "two" }, given);
+  for (const [key, link] of [
+    ["g", { kind: "text", a: "one" }],
+    ["h", { kind: "image", run: "h" }],
+  ]) {
+    selection.enter({ ...run(key, "a run that comes before"), link, example: true });
+    assert.deepEqual(place(selection), [5, 11, 1, 2], "it is for another run");
+  }
+  selection.enter({ ...run("i", "a text too long for a link"), link: { kind: "text", run: "i" }, example: true });
+  assert.deepEqual(place(selection), [5, 11, 4, 1], "which has a place waiting");
+  selection.enter({ ...run("j", "and no other has it"), link: { kind: "text", a: "two" }, example: true });
+  assert.deepEqual(place(selection), [5, 11, 1, 2], "but once");
   selection.enter({ ...run("e4", "x"), opening: null, model: "other" });
   assert.deepEqual(place(selection), [0, 0, 0, 0], "what was opened on is not kept where nothing stands out");
 });

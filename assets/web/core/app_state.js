@@ -19,8 +19,9 @@ class Current {
   }
 
   // A new run; null when one failed its check.
-  enter(/** @type {Run | null} */ run) {
-    if (run) this.selection.enter(run);
+  /** @type {(run: Run | null, place?: Partial<Chosen>) => void} `place` is where it is shown */
+  enter(run, place) {
+    if (run) this.selection.enter(run, place);
     this.#run.set(run);
   }
 

@@ -4,7 +4,6 @@
 import { current } from "./app_state.js";
 import { changedRun } from "./changed_run.js";
 import { button, el, painted } from "./dom.js";
-import { Latest } from "./latest.js";
 import { Run } from "./run.js";
 import { json } from "./server.js";
 import { View } from "./view.js";
@@ -12,9 +11,9 @@ import { View } from "./view.js";
 const BACK = { true: "Restore", false: "Remove the mask" }; // what the button says where anything is changed, or only masked
 
 export class ChangedBanner extends View {
-  #saying = new Latest((sentence) => this.#say(sentence));
-  #unmasking = new Latest((sentence) => this.#tell(sentence));
-  #proving = new Latest((sentence) => this.#prove({ passed: false, sentence, parts: [{ passed: false, sentence }] }));
+  #saying = this.latest((sentence) => this.#say(sentence));
+  #unmasking = this.latest((sentence) => this.#tell(sentence));
+  #proving = this.latest((sentence) => this.#prove({ passed: false, sentence, parts: [{ passed: false, sentence }] }));
   chips = el("span", { class: "viz-changes", role: "group", "aria-label": "Changes" });
   back = button("", () => (current.run?.changed ? changedRun.restore(this.#tell) : this.#unmask()), {
     id: "viz-restore",

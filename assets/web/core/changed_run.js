@@ -97,8 +97,7 @@ class ChangedRun {
   #enter(/** @type {ChangedRunMade} */ { run, plain }) {
     if (this.#plain?.key !== plain.key) this.#plain = new Run(plain);
     const next = run.key === plain.key ? this.#plain : new Run(run);
-    if (current.run) current.selection.held = this.#pairIn(next, current.run, current.selection);
-    current.enter(next);
+    current.enter(next, current.run ? this.#pairIn(next, current.run, current.selection) : undefined);
   }
 
   /** The chosen pair in another run of the same input: the same places, else those of the same tokens; back in a

@@ -45,8 +45,7 @@ export class Connection {
       sayOverPage("");
       if (this.#last !== run || !this.#worthIt(description.key === run.key)) return;
       const { query, key } = current.selection;
-      current.selection.held = { query, key }; // an example too stays where a person was in it
-      current.enter(new Run(description));
+      current.enter(new Run(description), { query, key }); // an example too stays where a person was in it
     } catch (fault) {
       sayOverPage(sentenceOf(fault)); // its input is not in the link
     }

@@ -8,10 +8,14 @@ const STALE = new Error("Something else was asked for.");
 export class Latest {
   #stop = new AbortController();
   #fail;
+  #life;
 
-  /** @param {(sentence: string) => unknown} [fail] is told of a fault; without it, run() throws it */
-  constructor(fail) {
+  /** @param {(sentence: string) => unknown} [fail] is told of a fault; without it, run() throws it
+   * @param {AbortSignal} [life] of whoever asks: nothing is asked for after its end */
+  constructor(fail, life) {
     this.#fail = fail;
+    this.#life = life;
+    life?.addEventListener("abort", () => this.stop());
   }
 
   // Ignore requests under way.
@@ -30,6 +34,7 @@ export class Latest {
    */
   async run(work, { pause = 0, tell, patience = 0 } = {}) {
     this.stop();
+    if (this.#life?.aborted) return null;
     this.#stop = new AbortController();
     const { signal } = this.#stop;
     /** @type {Fresh} */

@@ -6,6 +6,7 @@ import {
   DEFAULTS,
   headFrom,
   headsOf,
+  isOf,
   PLACE,
   QUESTION,
   SWITCHES,
@@ -18,7 +19,6 @@ import { partners } from "./token_alignment.js";
 
 /** @import { Tokens } from "./token_alignment.js" */
 /** @import { Entry } from "./visited.js" */
-/** @import { Chosen } from "./selection_address.js" */
 const NOWHERE = { layer: 0, head: 0, query: 0, key: 0 };
 
 /** @extends {Emitter<[changed: Set<string>]>} */
@@ -41,10 +41,9 @@ export class PageSelection extends Emitter {
   part = ""; // of it, which the link of a tab of before named
   arrived = location.search; // the link that the page was opened by; the address is written anew with the first run
   opened = ""; // the key of the first run, which the link asked for
-  /** @type {boolean | Partial<Chosen>} */
-  held = false; // the next run keeps the chosen tokens, whatever it is of, or is shown at this place
   /** @type {(address: string, entry: Entry, since: number) => void} */
   writes = (address) => history.replaceState(history.state, "", address);
+  /** @type {{ asked: Record<string, string>, place: Partial<Chosen> | true } | null} */ #held = null; // for the next run of that
   #chosen = false; // whether a person, or the link, has chosen anything
   #measured = false; // and whether a measure
   #awaits = ""; // the key of a run that goes to its first finding once that is known
@@ -79,11 +78,14 @@ export class PageSelection extends Emitter {
   // A new run opens on what stands out in it, where nothing was chosen yet, where the model is another, where it is an
   // example, where it lacks a chosen token, and where most of the text is another. Else: keep the head, and the chosen
   // tokens wherever they stand now; of a set of heads, those that it has.
-  enter(/** @type {Run} */ run) {
+  /** @type {(run: Run, place?: Partial<Chosen>) => void} `place` is where it is shown, whatever it is of */
+  enter(run, place) {
+    const held = this.#held && isOf(run.link, this.#held.asked) ? this.#held : null;
+    if (held) this.#held = null;
     this.#link = run.link;
     this.leaves = null;
     this.opened ||= run.key;
-    this.#open(run);
+    this.#open(run, place ?? held?.place);
     if (!Object.hasOwn(run.vocabulary.scales, this.scale)) this.scale = DEFAULTS.scale;
     this.layer = Math.min(this.layer, run.nLayers - 1);
     const heads = headsOf(this.head);
@@ -96,20 +98,26 @@ export class PageSelection extends Emitter {
     this.#write();
   }
 
-  #open(/** @type {Run} */ { key, opening, model, example, tokens, words, segments, valid }) {
+  /** The next run of what is asked for keeps the chosen tokens, or is shown at that place; runs that come before do not.
+   * @type {(asked: Record<string, string>, place?: Partial<Chosen>) => void} */
+  hold(asked, place) {
+    this.#held = { asked, place: place ?? true };
+  }
+
+  /** @type {(run: Run, held?: Partial<Chosen> | true) => void} */
+  #open({ key, opening, model, example, tokens, words, segments, valid }, held) {
     const other = this.#key !== "" && key !== this.#key && (model !== this.#model || example);
     const run = { tokens, words, segments, valid };
-    const placed = typeof this.held === "object";
+    const placed = typeof held === "object";
     const { why: _, ...place } = opening ?? {}; // which is said, not chosen
-    const anew = !placed && ((!this.held && (!this.#chosen || other)) || !this.#follow(run));
-    if (placed) Object.assign(this, this.held);
+    const anew = !placed && ((!held && (!this.#chosen || other)) || !this.#follow(run));
+    if (placed) Object.assign(this, held);
     else if (opening && anew) Object.assign(this, place, this.#measured && { measure: this.measure });
-    else if (anew && !this.held && this.#key) Object.assign(this, NOWHERE); // for another run
+    else if (anew && !held && this.#key) Object.assign(this, NOWHERE); // for another run
     if (anew && !opening && !this.#measured) this.measure = DEFAULTS.measure;
     this.#awaits = anew && !opening ? key : "";
     this.#leads = anew && opening && !opening.measure ? key : "";
     [this.#model, this.#key, this.#tokens] = [model, key, run];
-    this.held = false;
   }
 
   // If the findings come after the first map, go to the first, unless a place was chosen meanwhile.
@@ -179,8 +187,8 @@ export class PageSelection extends Emitter {
     this.#due = false; // the address of where one was
     this.tab = tabIn(address).tab;
     const { stat: _stat, order: _order, ...place } = selected(address);
-    this.held = coming && place;
     const params = new URLSearchParams(address);
+    this.#held = coming ? { asked: Object.fromEntries(params), place } : null;
     const noted = (/** @type {string} */ name) => params.get(name) ?? "";
     const others = [...this.#restored].filter(([name]) => noted(name) !== this.noted(name));
     for (const [name] of others) this.#notes.set(name, noted(name));

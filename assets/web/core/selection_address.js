@@ -68,6 +68,13 @@ export function selected(address) {
   };
 }
 
+/** Whether a run's link is of what was asked for; a text that is too long for it has the run's key in its place.
+ * @type {(link: Record<string, string>, asked: Record<string, string>) => boolean} */
+export function isOf(link, asked) {
+  const same = (/** @type {string} */ name) => !(name in asked) || asked[name].trim() === (link[name] ?? "").trim();
+  return ["kind", "model"].every(same) && ((link.run && !link.a && link.kind !== "image") || ["a", "b"].every(same));
+}
+
 /** @type {Record<string, string>} of links from before: the tab that a tab is part of now, and its part there */
 const EARLIER = { hidden: "vectors", pooling: "vectors", zoo: "masks:bugs" };
 

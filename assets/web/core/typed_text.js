@@ -26,17 +26,17 @@ export function unrun(kept, link) {
 // Watch the form, also one that is still being built; after a reload, fill it as it was.
 export function keepTyped() {
   const [entry] = /** @type {PerformanceNavigationTiming[]} */ (performance.getEntriesByType("navigation"));
-  let kept = entry?.type === "reload" ? sessionStorage.getItem(KEPT) : null;
+  let waits = entry?.type === "reload"; // for the first run, with which the form is filled
   document.addEventListener("input", ({ target }) => {
     if (!NAMES.some((name) => target === textBox(name))) return;
     const typed = Object.fromEntries(NAMES.map((name) => [name, textBox(name)?.value ?? ""]));
     sessionStorage.setItem(KEPT, JSON.stringify(typed));
   });
   current.on((run) => {
-    if (run && !unrun(sessionStorage.getItem(KEPT), run.link).length) sessionStorage.removeItem(KEPT);
-    if (!run || kept === null) return;
-    const back = unrun(kept, run.link);
-    kept = null;
-    for (const [name, text] of back) built(() => textBox(name)).then(() => fill(name, text));
+    if (!run) return;
+    const typed = unrun(sessionStorage.getItem(KEPT), run.link);
+    if (!typed.length) sessionStorage.removeItem(KEPT);
+    if (waits) for (const [name, text] of typed) built(() => textBox(name)).then(() => fill(name, text));
+    waits = false;
   });
 }

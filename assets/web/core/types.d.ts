@@ -5,6 +5,7 @@ type Colors = import("./colors.js").Colors;
 type Rgb = import("./colors.js").Rgb;
 type Scale = import("./colors.js").Scale;
 type Values = import("./colors.js").Values;
+type Chosen = import("./selection_address.js").Chosen;
 type PageSelection = import("./selection.js").PageSelection;
 type Fresh = import("./latest.js").Fresh;
 type Run = import("./run.js").Run;

@@ -1,6 +1,7 @@
 // A view: what it draws in one element, the views within it, and what it hears until it is disposed of.
 
 import { Emitter } from "./emitter.js";
+import { Latest } from "./latest.js";
 
 /** Tests and other views wait for this: the attribute is there as long as what it names is on the screen.
  * @type {(node: HTMLElement, what: string) => void} */
@@ -31,6 +32,11 @@ export class View extends Emitter {
   // Of what it listens to.
   get signal() {
     return this.#life.signal;
+  }
+
+  /** What it asks for, one after the other, until it is disposed of. @param {(sentence: string) => unknown} [fail] */
+  latest(fail) {
+    return new Latest(fail, this.signal);
   }
 
   painted(what = "") {

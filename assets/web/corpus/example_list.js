@@ -78,7 +78,7 @@ async function runExample({ layer, head, query, key, texts }) {
   const { selection } = current;
   const [first, second] = texts;
   selection.set({ layer, head });
-  selection.held = { query, key }; // the next run has this pair
+  selection.hold({ kind: second ? "pair" : "text", a: first, b: second ?? "" }, { query, key });
   selection.leaves = selection.tab;
   await built(() => textBox("a"));
   const kind = /** @type {HTMLInputElement | null} */ (

@@ -34,11 +34,11 @@ export class SourcePanel {
   start = button("", () => this.#pasted(), { class: "viz-small viz-corpus-go", id: "viz-corpus-measure" });
   column = el("input", { type: "text", value: "text", id: "viz-corpus-column" });
   second = el("input", { type: "text", placeholder: "none", id: "viz-corpus-second" });
-  work = new Work();
 
-  /** `found` is told of each table that came. @param {(table: HeadTable) => unknown} found */
-  constructor(found) {
+  /** `found` is told of each table that came. @param {(table: HeadTable) => unknown} found @param {AbortSignal} life */
+  constructor(found, life) {
     this.found = found;
+    this.work = new Work(life);
     const upload = filePicker("Upload texts, pictures or a table …", "viz-corpus-file", (files) => this.read(files));
     const shipped = button("Example sentences", () =>
       this.measure("Measuring the example sentences", (tell, signal) => shippedOn(chosenModel(), tell, signal)),

@@ -71,7 +71,7 @@ class CorpusTab extends View {
     keep(TABLE, JSON.stringify(table));
     this.enter(table);
     if (document.activeElement?.tagName !== "TEXTAREA") this.finding.focus(); // which brings it into sight
-  });
+  }, this.signal);
   comparison = new Comparison({
     changed: () => this.#rank(),
     choose: (place) => this.choose(place),

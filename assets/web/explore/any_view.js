@@ -1,7 +1,6 @@
 // Any view of the package as its Plotly figure, with controls made from what the view says it takes.
 
 import { caption, control, controls, el } from "../core/dom.js";
-import { Latest } from "../core/latest.js";
 import { View } from "../core/view.js";
 import { Figure } from "../views/plotly_figure.js";
 import { ViewControls } from "../views/view_controls.js";
@@ -10,7 +9,7 @@ import { ViewControls } from "../views/view_controls.js";
 const SWITCHES = { hide_special: "hide", renormalize: "renorm", words: "words" }; // of a view by those of the page
 
 export class AnyView extends View {
-  #latest = new Latest((sentence) => this.figure.fail(sentence));
+  #latest = this.latest((sentence) => this.figure.fail(sentence));
   /** @type {Run | null} */
   #of = null; // of which the views are offered
   /** @type {Views} */

@@ -2,7 +2,7 @@
 
 import { byRow, CHANGE, largest, makeScale, picture, shrink, topsOf } from "../core/colors.js";
 import { caption, context2d, el, fit, onWidth } from "../core/dom.js";
-import { Latest, sentenceOf } from "../core/latest.js";
+import { sentenceOf } from "../core/latest.js";
 import { AS_IT_RAN } from "../core/run.js";
 import { headsOf, mapName } from "../core/selection_address.js";
 import { View } from "../core/view.js";
@@ -22,7 +22,7 @@ const LABEL = 12; // room for "3.5" under a map, where the order is not by layer
 const [LEAST, MOST] = [8, 62]; // pixels a side
 
 export class Atlas extends View {
-  #latest = new Latest();
+  #latest = this.latest();
   /** @type {Numbers[]} */ #maps = []; // of each layer that came
   /** @type {HeadValue[]} */ places = []; // in the order shown
   /** @type {Map<string, number>} */ at = new Map(); // the place of a head

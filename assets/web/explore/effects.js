@@ -12,7 +12,7 @@ import { changed } from "./answers.js";
 import { shareSaid } from "../views/routes_layout.js";
 
 export class SeveralHeads extends View {
-  #latest = new Latest((sentence) => this.#say(sentence));
+  #latest = this.latest((sentence) => this.#say(sentence));
   node = status();
 
   #show = () => {};

@@ -4,7 +4,6 @@ import { steadily } from "../core/changed_banner.js";
 import { strongestAt } from "../core/colors.js";
 import { codesOf } from "../core/changed_run.js";
 import { button, el } from "../core/dom.js";
-import { Latest } from "../core/latest.js";
 import { inLink } from "../core/link_notes.js";
 import { DEFAULTS } from "../core/selection_address.js";
 import { streamed } from "../core/streamed.js";
@@ -28,9 +27,9 @@ const PAUSE = 140; // ms without another choice before the server is asked
 
 /** Emits when there is another answer, or none. @extends {View<[]>} */
 export class Explained extends View {
-  #latest = new Latest((sentence) => this.#fail(sentence));
-  #leading = new Latest((sentence) => this.#fail(sentence)); // beside an answer that may be on its way
-  #work = new Work();
+  #latest = this.latest((sentence) => this.#fail(sentence));
+  #leading = this.latest((sentence) => this.#fail(sentence)); // beside an answer that may be on its way
+  #work = new Work(this.signal);
   /** @type {Run | null} */ run = null;
   /** @type {Found | null} */ found = null; // what carried the score, whatever measure is shown
   #told = ""; // the question of which the answer stands there

@@ -3,7 +3,6 @@
 import { codesOf } from "../core/changed_run.js";
 import { button, el, onWidth, rounded } from "../core/dom.js";
 import { runText } from "../core/form.js";
-import { Latest } from "../core/latest.js";
 import { isChanged } from "../core/run.js";
 import { oneStop } from "../views/one_stop.js";
 import { signedText } from "./legend.js";
@@ -14,7 +13,7 @@ import { partSaid, placeSaid } from "./answers.js";
 const SWITCHES = ["hide", "renorm", "words"]; // which findings do not follow
 
 export class FindingsView extends View {
-  #latest = new Latest((sentence) => this.chips.replaceChildren(el("span", { class: "viz-caption" }, sentence)));
+  #latest = this.latest((sentence) => this.chips.replaceChildren(el("span", { class: "viz-caption" }, sentence)));
   /** @type {Findings | null} */ #found = null;
   /** @type {Explained | null} */ #answer = null;
   /** @type {Explained | null} */ #effect = null;

@@ -4,7 +4,6 @@ import { makesText } from "../core/change_codes.js";
 import { changedRun, codesOf } from "../core/changed_run.js";
 import { makeScale } from "../core/colors.js";
 import { button, controls, el, number, onWidth, painted } from "../core/dom.js";
-import { Latest } from "../core/latest.js";
 import { inLink } from "../core/link_notes.js";
 import { partners } from "../core/token_alignment.js";
 import { View } from "../core/view.js";
@@ -39,8 +38,8 @@ export function kept({ hide, renorm }) {
 }
 
 export class InputView extends View {
-  #latest = new Latest((sentence) => this.#failed(sentence));
-  #previewing = new Latest((sentence) => this.told.replaceChildren(sentence));
+  #latest = this.latest((sentence) => this.#failed(sentence));
+  #previewing = this.latest((sentence) => this.told.replaceChildren(sentence));
   /** @type {RowView | null} */ #wanted = null;
   /** @type {RowView | null} */ #shown = null;
   /** @type {HTMLImageElement | null} */ #image = null;

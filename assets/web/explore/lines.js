@@ -1,7 +1,6 @@
 // Lines between tokens: queries on the left, keys on the right, any set of one layer's heads.
 
 import { caption, context2d, control, controls, css, el, fit, isDark, onWidth, options, slider } from "../core/dom.js";
-import { Latest } from "../core/latest.js";
 import { canvasPng } from "../views/canvas_png.js";
 import { fullHeight, fullScreen } from "../views/full_screen.js";
 import { saveRow } from "../views/save_row.js";
@@ -29,8 +28,8 @@ const RELOADING = ["layer", "head", "hide", "renorm", "words"];
 
 export class LinesView extends View {
   #latest;
-  #scrolling = new Latest();
-  #resting = new Latest();
+  #scrolling = this.latest();
+  #resting = this.latest();
   #all = new AllLines();
   #asked = ""; // which maps
   #loaded = "";
@@ -70,7 +69,7 @@ export class LinesView extends View {
   constructor(/** @type {PageSelection} */ selection, /** @type {(sentence: string) => void} */ say) {
     super(selection);
     this.say = say;
-    this.#latest = new Latest(say);
+    this.#latest = this.latest(say);
     const titles = ["Query (who looks)", "Key (who is looked at)"].map((title) => el("span", {}, title));
     this.node = el(
       "details",

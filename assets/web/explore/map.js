@@ -4,7 +4,7 @@ import { drawBorders } from "../core/border.js";
 import { CHANGE, makeScale } from "../core/colors.js";
 import { el, onWidth } from "../core/dom.js";
 import { drawLabels } from "../core/labels.js";
-import { Latest, sentenceOf } from "../core/latest.js";
+import { sentenceOf } from "../core/latest.js";
 import { fullScreen } from "../views/full_screen.js";
 import { Legend } from "./legend.js";
 import { drawOver, drawTiles, paintTile } from "./map_drawing.js";
@@ -20,7 +20,7 @@ const VIEW = "map.view"; // in the link
 const RELOADING = ["layer", "head", "hide", "renorm", "words", "scale"];
 
 export class AttentionMap extends MapSheet {
-  #latest = new Latest();
+  #latest = this.latest();
   /** @type {Shown | null} */ #laid = null; // what it was laid out for
   scale = makeScale("head", 1);
   /** @type {Cell | null} */ hovered = null;

@@ -32,7 +32,7 @@ export function linesOf({ mean, spread, measure, n }) {
 export class OverTexts extends View {
   /** @type {TextEffects | null} */ #found = null;
   #offered = ""; // the text that stands there at first
-  #work = new Work();
+  #work = new Work(this.signal);
   typed = el("textarea", { id: "viz-over-texts", rows: 8, oninput: () => this.#typed() });
   start = button("", () => this.#begin(), { class: "viz-small" });
   sentence = el("p", { class: "viz-caption", role: "status" });

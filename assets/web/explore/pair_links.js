@@ -1,7 +1,6 @@
 // Heads that link one token to another: every head's weight on that pair, and its selectivity.
 
 import { button, el, rounded } from "../core/dom.js";
-import { Latest } from "../core/latest.js";
 import { switched } from "../core/run.js";
 import { quoted } from "../core/token_names.js";
 import { View } from "../core/view.js";
@@ -21,7 +20,7 @@ const BROAD = 2; // up to this one, other queries give the key nearly as much
 
 /** Emits when the link of the chosen head is known, or changes. @extends {View<[]>} */
 export class PairLinksView extends View {
-  #latest = new Latest((sentence) => this.#fail(sentence));
+  #latest = this.latest((sentence) => this.#fail(sentence));
   /** @type {HeadLink[]} */ links = []; // by layer and head, of the pair that is told
   /** @type {Run | null} */ #against = null;
   #of = ""; // which pair these are of

@@ -2,7 +2,6 @@
 
 import { largest } from "../core/colors.js";
 import { context2d, css, el, fit, onSight, onWidth } from "../core/dom.js";
-import { Latest } from "../core/latest.js";
 import { headsOf } from "../core/selection_address.js";
 import { View } from "../core/view.js";
 import { HeadCells } from "../views/head_cells.js";
@@ -17,6 +16,7 @@ const LABEL = 20; // room for the numbers of layers
 const ASKED_FOR = ["shared", "log", "sqrt", "percentile"]; // scales that a single row can have; else up to its largest
 
 export class PictureHeads extends View {
+  #latest;
   /** @type {CanvasImageSource | null} */ #image = null;
   /** @type {Map<number, Numbers>} */ #layers = new Map(); // the rows of each layer that came
   /** @type {Map<number, string>} */ #drawn = new Map(); // as what each layer was drawn
@@ -33,7 +33,7 @@ export class PictureHeads extends View {
 
   constructor(/** @type {PageSelection} */ selection, /** @type {(sentence: string) => unknown} */ say) {
     super(selection);
-    this.latest = new Latest(say);
+    this.#latest = this.latest(say);
     this.grid = new HeadCells(this.heads, {
       ...{ kind: "viz-picture", sizes: [0, 0], parts: ["canvas"], walks: true },
       choose: (place) => selection.set(place),
@@ -46,7 +46,7 @@ export class PictureHeads extends View {
   }
 
   show(/** @type {Run} */ run, /** @type {CanvasImageSource | null} */ image) {
-    this.latest.stop();
+    this.#latest.stop();
     [this.run, this.#image, this.#of] = [run, image, ""];
     this.#layers.clear();
     this.#drawn.clear();
@@ -66,7 +66,7 @@ export class PictureHeads extends View {
     const of = `${run.key}:${hide}:${renorm}:${query}`;
     const all = Array.from({ length: run.nLayers }, (_, at) => at);
     const wanted = [chosen, ...(this.#seen ? all.filter((layer) => layer !== chosen) : [])];
-    return this.latest.run(async (/** @type {Fresh} */ fresh) => {
+    return this.#latest.run(async (/** @type {Fresh} */ fresh) => {
       const missing = wanted.filter((layer) => this.#of !== of || !this.#layers.has(layer));
       const asked = missing.slice(0, 1).map((layer) => run.rows(layer, query, kept));
       for (const [at, layer] of missing.entries()) {
@@ -81,11 +81,6 @@ export class PictureHeads extends View {
       this.draw();
       if (this.#layers.size === run.nLayers) this.painted(of);
     });
-  }
-
-  /** A layer's rows, head by head, as they came. @type {(layer: number) => Float32Array | undefined} */
-  rowsOf(layer) {
-    return this.#layers.get(layer)?.values;
   }
 
   // Draw for the query that the numbers belong to, even if another was chosen since.

@@ -1,7 +1,6 @@
 // Predictions of the model's heads for the run.
 
 import { button, caption, el, number, options, status } from "../core/dom.js";
-import { Latest } from "../core/latest.js";
 import { quoted } from "../core/token_names.js";
 import { View } from "../core/view.js";
 
@@ -15,7 +14,7 @@ const MOST_TOKENS = 200;
 const WRITE_MASK = "Write [MASK] in the text where the model should guess (some tokenizers spell it <mask>).";
 
 export class Predictions extends View {
-  #latest = new Latest((sentence) => this.fault.replaceChildren(sentence));
+  #latest = this.latest((sentence) => this.fault.replaceChildren(sentence));
   answer = ""; // the likeliest label of the whole input, or at [MASK]; as shown among the facts
   title = el("summary");
   task = el("select", { "aria-label": "Prediction head", onchange: () => this.#load() });

@@ -3,7 +3,6 @@
 
 import { keep, kept } from "../core/dataset.js";
 import { button, el } from "../core/dom.js";
-import { Latest } from "../core/latest.js";
 import { Run } from "../core/run.js";
 import { json } from "../core/server.js";
 import { View } from "../core/view.js";
@@ -20,7 +19,7 @@ const KEPT = "viz-runs"; // in the window's own memory, which a reload leaves
 const earlierRuns = () => new Map(JSON.parse(kept(KEPT) || "[]").map((/** @type {Earlier} */ one) => [one.key, one]));
 
 export class Reference extends View {
-  #opening = new Latest((sentence) => {
+  #opening = this.latest((sentence) => {
     this.#fault = sentence;
   });
   #fault = "";
@@ -88,7 +87,7 @@ export class Reference extends View {
   /** The next run is the shown one with another text, and is compared with it. */
   hold(/** @type {string} */ text) {
     this.#swapped = text;
-    this.selection.held = true;
+    this.selection.hold({ a: text });
   }
 
   // A changed or swapped run is compared with the one before it; once that is back, or another text is there, all is as
@@ -97,7 +96,7 @@ export class Reference extends View {
     const { run, reference } = this.measures;
     const given = this.#given;
     const swapped = this.#swapped !== "" && next.link.a === this.#swapped;
-    this.#swapped = "";
+    if (swapped) this.#swapped = "";
     if (run && (swapped || next.changed?.plain === run.key)) {
       this.#given = { plain: run.key, text: next.plainKey, earlier: swapped ? null : reference };
       this.measures.keep(run);

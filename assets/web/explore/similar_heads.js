@@ -1,7 +1,6 @@
 // Heads like the chosen one: those whose rows are nearest to its own, by Jensen–Shannon distance.
 
 import { button, caption, count, el, onSight } from "../core/dom.js";
-import { Latest } from "../core/latest.js";
 import { View } from "../core/view.js";
 
 /** @typedef {{ layer: number, head: number, distance: number }} Near */
@@ -11,7 +10,7 @@ const LISTED = 5;
 const ONE_HEAD = "Choose one head to see which others look where it looks.";
 
 export class SimilarHeadsView extends View {
-  #latest = new Latest((sentence) => this.#say("", sentence));
+  #latest = this.latest((sentence) => this.#say("", sentence));
   #seen = false;
   #due = false; // another head was chosen while this was out of sight
   title = el("h3");

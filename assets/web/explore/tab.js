@@ -3,7 +3,6 @@
 import { current } from "../core/app_state.js";
 import { control, controls, count, el, options, painted } from "../core/dom.js";
 import { earlyPlace, settle } from "./early_place.js";
-import { Latest } from "../core/latest.js";
 import { sizeSaid } from "../core/run.js";
 import { TabShell } from "../core/tab_shell.js";
 import { known } from "../core/view.js";
@@ -38,7 +37,7 @@ const UNCHECKED = "The maps are hidden because they could not be verified.";
 class ExploreTab extends TabShell {
   always = true;
   selection = current.selection;
-  #latest = new Latest((sentence) => this.#hide(`${UNCHECKED} ${sentence}`));
+  #latest = this.latest((sentence) => this.#hide(`${UNCHECKED} ${sentence}`));
   /** @type {Run | null} */ #shown = null;
   /** @type {Run | null} */ #more = null; // whose folded parts are there
   #opened = false; // whether any run was shown
@@ -82,7 +81,7 @@ class ExploreTab extends TabShell {
   how = el("div", { class: "viz-how-columns" });
   belowHow = el("div", { class: "viz-below-how" }); // where the input stands, and what is predicted
   more = el("details", { class: "viz-folded viz-more" }, el("summary", {}, MORE));
-  #moreLatest = new Latest((sentence) => this.readout.replaceChildren(sentence));
+  #moreLatest = this.latest((sentence) => this.readout.replaceChildren(sentence));
   facts = el("div", { class: "viz-facts" });
   notes = el("ul", { class: "viz-notes" });
 

@@ -1,7 +1,6 @@
 // The audit of one specimen, by its wrong line or the corrected one: asked for, waited for, shown.
 
 import { alertLine, control, controls, el } from "../core/dom.js";
-import { Latest } from "../core/latest.js";
 import { json } from "../core/server.js";
 import { View } from "../core/view.js";
 import { section } from "../views/headed.js";
@@ -31,7 +30,7 @@ export class Audit extends View {
     ...[this.report.verdict, this.report.made, this.panels.node, this.report.node],
   );
   // On a fault the audit before stays.
-  #asked = new Latest((sentence) => {
+  #asked = this.latest((sentence) => {
     this.#rest();
     this.#refuse(sentence);
   });

@@ -1,7 +1,6 @@
 // The right mask for a call, as lines of Python that run as they are.
 
 import { button, control, controls, el, options } from "../core/dom.js";
-import { Latest } from "../core/latest.js";
 import { View } from "../core/view.js";
 import { copyText } from "../views/copy.js";
 import { saveRow } from "../views/save_row.js";
@@ -33,7 +32,7 @@ export class Code extends View {
   ]);
   bar = controls(el("h3", {}, "This mask in your code"), control("For", this.choice), this.copy, this.files, this.said);
   node = section("viz-mask-box viz-mask-code-box", "Code", this.bar, this.lines);
-  #asked = new Latest((sentence) => this.#tell("", sentence));
+  #asked = this.latest((sentence) => this.#tell("", sentence));
 
   offer(/** @type {MasksOffered} */ { targets, scoped, file }) {
     Object.assign(this, { scoped, file });

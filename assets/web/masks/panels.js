@@ -2,7 +2,6 @@
 
 import { theme } from "../core/colors.js";
 import { caption, count, el, number } from "../core/dom.js";
-import { Latest } from "../core/latest.js";
 import { headsOf, mapName } from "../core/selection_address.js";
 import { section } from "../views/headed.js";
 import { maskColors } from "../views/mask_grid.js";
@@ -34,7 +33,7 @@ export class Panels extends MaskPanels {
     ...["viz-mask-result-part", "Intended, passed and observed"],
     ...[this.title, this.row, this.legend, this.said, this.facts, this.hardly],
   );
-  #asked = new Latest((sentence) => {
+  #asked = this.latest((sentence) => {
     this.name = ""; // so that it is tried again
     this.said.textContent = sentence;
     this.behind(false);

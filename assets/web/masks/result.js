@@ -2,7 +2,6 @@
 
 import { current } from "../core/app_state.js";
 import { button, control, controls, el, options } from "../core/dom.js";
-import { Latest } from "../core/latest.js";
 import { Run } from "../core/run.js";
 import { View } from "../core/view.js";
 import { section } from "../views/headed.js";
@@ -28,7 +27,7 @@ export class Result extends View {
   result = null;
   /** @type {Place | null} */
   led = null; // shown in place of what is selected, until that is another
-  leads = false; // whether the next result begins at its largest leak
+  leads = -1; // the next result begins at its largest leak where no more places than these were chosen; -1: nowhere
   mask = new Mask(0);
   scope = ""; // the code of the layers and heads that it applies in
   wrong = ""; // why what is typed is no scope
@@ -62,7 +61,7 @@ export class Result extends View {
   node = section("viz-mask-box viz-mask-result-box", "Run with the mask", this.head, this.body);
   #ofFile = NO_MISTAKE; // the mistake that passing the file is
   #unlike = false; // no mistake is
-  #asked = new Latest((sentence) => this.#idle(sentence)); // on a fault the result before stays
+  #asked = this.latest((sentence) => this.#idle(sentence)); // on a fault the result before stays
 
   // `made` gets each run with a mask.
   constructor(/** @type {(run: Run) => unknown} */ made) {
@@ -79,7 +78,7 @@ export class Result extends View {
         this.other,
       );
     this.#asked.stop();
-    Object.assign(this, { plain, home, missing, result: null, run: null, led: null, leads: false });
+    Object.assign(this, { plain, home, missing, result: null, run: null, led: null, leads: -1 });
     this.mistake.value = NO_MISTAKE;
     for (const node of [...this.#found, this.alone, this.mend, this.back, this.shown]) node.hidden = true;
     this.sentence.textContent = UNTRIED;
@@ -198,9 +197,10 @@ export class Result extends View {
     Object.assign(this, { run, result: found, ranWith: mask });
     this.#idle("");
     this.made(run);
-    if (this.leads && mask.equals(this.mask)) this.led = strongestLeak(found);
-    else if (this.leads) this.#takeBack(); // another mask was chosen meanwhile
-    this.leads = false;
+    if (this.leads >= 0 && !mask.equals(this.mask))
+      this.#takeBack(); // another mask was chosen meanwhile
+    else if (this.leads === current.selection.placed) this.led = strongestLeak(found);
+    this.leads = -1;
     this.alone.textContent = found.alone;
     for (const node of this.#found) node.hidden = false;
     this.follow(this.mask, this.scope, this.wrong);

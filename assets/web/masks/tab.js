@@ -2,7 +2,7 @@
 
 import { current } from "../core/app_state.js";
 import { caption, control, controls, el, status } from "../core/dom.js";
-import { Latest, sentenceOf } from "../core/latest.js";
+import { sentenceOf } from "../core/latest.js";
 import { Run } from "../core/run.js";
 import { TabShell } from "../core/tab_shell.js";
 import { known } from "../core/view.js";
@@ -98,7 +98,7 @@ class MasksTab extends TabShell {
   code = new Code();
   views = [this.painter, this.result, this.code];
   #painted = async () => ({ code: await codeOf(this.mask, null) });
-  #asked = new Latest((sentence) => {
+  #asked = this.latest((sentence) => {
     this.family.clear(); // so that it is tried again when it is seen again
     this.fail(sentence);
   });
@@ -151,6 +151,7 @@ class MasksTab extends TabShell {
   /** @type {(run: Run, fresh: Fresh) => Promise<void>} */
   async #enter(run, fresh) {
     const linked = run.key === current.selection.opened ? noted() : null;
+    const { placed } = current.selection;
     const offer = await fresh(offered(run));
     const mask = offer.plain ? await fresh(intent(run)) : new Mask(run.n);
     const by = offer.plain ? offer.made : PLAIN;
@@ -174,12 +175,13 @@ class MasksTab extends TabShell {
     if (offer.plain) await fresh(this.result.fetch(run, mask));
     this.opens = !offer.plain && !offer.missing && !offer.alone && !run.changed && run.n <= SHORT && this.presets.pads;
     const given = linked?.mask ? linked : this.opens ? FORGOTTEN : null;
-    if (given) await this.#restore(plain, given, fresh);
+    if (given) await this.#restore(plain, given, fresh, placed);
     this.painted(run.key);
   }
 
-  /** The painted mask of a link, and its result where there was one. @type {(run: Run, linked: Linked, fresh: Fresh) => Promise<void>} */
-  async #restore(plain, { mask: code, pad, scope, mistake, ran }, fresh) {
+  /** The painted mask of a link, and its result where there was one; `placed` is how often a place was chosen before.
+   * @type {(run: Run, linked: Linked, fresh: Fresh, placed: number) => Promise<void>} */
+  async #restore(plain, { mask: code, pad, scope, mistake, ran }, fresh, placed) {
     const begun = this.mask;
     try {
       const presets = this.presets.presets.map(({ name }) => name);
@@ -196,7 +198,7 @@ class MasksTab extends TabShell {
       this.#changed(this.mask);
       this.#linkFault = wrong;
       this.#note(); // which says it
-      this.result.leads = code === FORGOTTEN.mask;
+      this.result.leads = code === FORGOTTEN.mask ? placed : -1;
       if (ran && !wrong) await fresh(this.result.begin(mistake));
     } catch (fault) {
       if (fresh.signal.aborted) throw fault; // another run was entered meanwhile

@@ -3,7 +3,6 @@
 import { current } from "../core/app_state.js";
 import { control, controls, el, fillTable, tableRow } from "../core/dom.js";
 import { Held } from "../core/emitter.js";
-import { Latest } from "../core/latest.js";
 import { address, json } from "../core/server.js";
 import { afterBlocks } from "../core/states.js";
 import { follow } from "../core/tab_shell.js";
@@ -59,7 +58,7 @@ class LearnView extends View {
       this.shares.node,
     ),
   );
-  #asked = new Latest((sentence) => this.shares.fail(sentence));
+  #asked = this.latest((sentence) => this.shares.fail(sentence));
 
   constructor(/** @type {HTMLElement} */ root) {
     super();

@@ -1,7 +1,6 @@
 // The nearest neighbors of one item of a set, with their cosines and labels.
 
 import { control, el, options, status } from "../core/dom.js";
-import { Latest } from "../core/latest.js";
 import { address, json } from "../core/server.js";
 import { afterBlocks } from "../core/states.js";
 import { View } from "../core/view.js";
@@ -22,7 +21,7 @@ export class Neighbors extends View {
   whole = el("p", { class: "viz-set-whole" });
   list = new ShortList(oneStop(el("ol", { class: "viz-set-near" })), FIRST);
   said = status();
-  #asked = new Latest((sentence) => {
+  #asked = this.latest((sentence) => {
     this.said.textContent = sentence;
   });
 

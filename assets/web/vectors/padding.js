@@ -1,7 +1,6 @@
 // Effect of padding: how far each method moves in a padded batch.
 
 import { button, caption, control, controls, counted, el, fillTable, status, tableRow } from "../core/dom.js";
-import { Latest } from "../core/latest.js";
 import { inLink } from "../core/link_notes.js";
 import { afterBlocks } from "../core/states.js";
 import { View } from "../core/view.js";
@@ -55,7 +54,7 @@ export class Padding extends View {
     this.said,
     this.result,
   );
-  #asked = new Latest((sentence) => this.#none(sentence));
+  #asked = this.latest((sentence) => this.#none(sentence));
 
   constructor() {
     super();

@@ -2,7 +2,6 @@
 
 import { current } from "../core/app_state.js";
 import { button, caption, el, query, rowWith } from "../core/dom.js";
-import { Latest } from "../core/latest.js";
 import { linkedOf } from "../core/link_notes.js";
 import { View } from "../core/view.js";
 import { heads } from "../views/headed.js";
@@ -49,7 +48,7 @@ export class Poolings extends View {
     { of: (run) => linkedOf(run, SECOND), note: (text) => current.selection.note({ [SECOND]: text }) },
     (name) => this.#pick(name),
   );
-  #asked = new Latest((sentence) => this.#refused(sentence));
+  #asked = this.latest((sentence) => this.#refused(sentence));
 
   constructor(/** @type {Acts} */ acts) {
     super();

@@ -4,7 +4,6 @@ import { current } from "../core/app_state.js";
 import { dataset } from "../core/dataset.js";
 import { alertLine, caption, control, controls, counted, el, onTheme, onWidth, options, query } from "../core/dom.js";
 import { built } from "../core/form.js";
-import { Latest } from "../core/latest.js";
 import { numbers } from "../core/server.js";
 import { afterBlocks } from "../core/states.js";
 import { follow } from "../core/tab_shell.js";
@@ -96,7 +95,7 @@ class SetView extends View {
       el("div", {}, this.plane.node, this.files),
     ),
   );
-  #asked = new Latest((sentence) => {
+  #asked = this.latest((sentence) => {
     this.behind(false);
     this.fault.textContent = sentence;
   });

@@ -1,7 +1,6 @@
 // The package's own figures of the states, as their places name this tab: norms and updates, PCA, logit lens.
 
 import { caption, controls, el } from "../core/dom.js";
-import { Latest } from "../core/latest.js";
 import { inLink } from "../core/link_notes.js";
 import { View } from "../core/view.js";
 import { Figure } from "../views/plotly_figure.js";
@@ -57,7 +56,7 @@ export class StateFigures extends View {
   /** @type {Record<string, StateFigure>} */
   #known = {}; // by their views
   node = el("div", { class: "viz-hidden-panels" });
-  #asked = new Latest((sentence) => this.node.replaceChildren(caption(sentence)));
+  #asked = this.latest((sentence) => this.node.replaceChildren(caption(sentence)));
 
   show(/** @type {State} */ { run, token, hide }) {
     return this.#asked.run(async (fresh) => {

@@ -1,7 +1,6 @@
 // How alike the tokens are after so many blocks, whether they become one over layers, and which are nearest.
 
 import { caption, el } from "../core/dom.js";
-import { Latest } from "../core/latest.js";
 import { afterBlocks, STATES_AXIS } from "../core/states.js";
 import { View } from "../core/view.js";
 import { fullScreen } from "../views/full_screen.js";
@@ -29,7 +28,7 @@ const SMOOTHING =
 export class TokenSimilarity extends View {
   /** @type {State | null} */
   state = null;
-  #latest = new Latest((sentence) => this.#fail(sentence));
+  #latest = this.latest((sentence) => this.#fail(sentence));
   said = el("p", { class: "viz-caption viz-hidden-said", role: "status" });
   told = el("p", { class: "viz-hidden-told" }); // of what is under the pointer
   heading = el("h4");

@@ -1,7 +1,6 @@
 // Why two texts are alike: the cosine as a sum over pairs of tokens, in a sentence and a map.
 
 import { button, caption, el, onSight } from "../core/dom.js";
-import { Latest } from "../core/latest.js";
 import { View } from "../core/view.js";
 import { oneStop } from "../views/one_stop.js";
 import { Figure } from "../views/plotly_figure.js";
@@ -67,7 +66,7 @@ export class TwoTexts extends View {
     this.answer,
     this.result,
   );
-  #asked = new Latest((sentence) => this.#none(sentence));
+  #asked = this.latest((sentence) => this.#none(sentence));
 
   /** `link` is what it has of a run's second text; `pool` chooses a pooling.
    * @param {{ of: (run: Run) => string, note: (text: string) => unknown }} link @param {(method: string) => unknown} pool */

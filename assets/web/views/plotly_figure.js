@@ -1,7 +1,6 @@
 // A Plotly figure that the server made of a run, drawn by the Plotly that is installed with it.
 
 import { button, caption, el } from "../core/dom.js";
-import { Latest } from "../core/latest.js";
 import { address } from "../core/server.js";
 import { View } from "../core/view.js";
 import { laidOut, onPaper } from "./figure_layout.js";
@@ -49,7 +48,7 @@ export async function savePicture(figure, name, format) {
 }
 
 export class Figure extends View {
-  #latest = new Latest((sentence) => this.fail(sentence, true));
+  #latest = this.latest((sentence) => this.fail(sentence, true));
   /** @type {{ figure: FigureJson, library: Plotly, run: Run, path: string } | null} */
   #drawn = null;
   /** @type {Promise<FigureJson | null>} */

@@ -6,7 +6,7 @@ import { Latest, sentenceOf } from "../core/latest.js";
 const GIVEN_UP = "Canceled. Nothing was changed.";
 
 export class Work {
-  #latest = new Latest();
+  #latest;
   bar = el("progress", { max: 1, value: 0, "aria-label": "Done" });
   said = status();
   cancel = button("Cancel", () => {
@@ -15,7 +15,9 @@ export class Work {
   });
   node = el("div", { class: "viz-work" }, this.bar, this.cancel, this.said);
 
-  constructor() {
+  /** @param {AbortSignal} [life] of whoever asks for the work */
+  constructor(life) {
+    this.#latest = new Latest(undefined, life);
     this.stop();
   }
 

@@ -9,8 +9,6 @@ import { markPainted } from "../../core/view.js";
 import { mount } from "../tab.js";
 import { tell } from "./kernel.js";
 
-/** @import { Chosen } from "../../core/selection_address.js" */
-
 const SHARED = /** @type {const} */ (["layer", "head", "query", "key", "measure"]);
 const { selection } = current;
 let [heard, toldRun] = ["", ""]; // the place that Python set last, which is not told back over what it sets next
@@ -18,8 +16,7 @@ let [heard, toldRun] = ["", ""]; // the place that Python set last, which is not
 async function open() {
   const run = new Run(await json("viz/first"));
   selection.writes = () => {}; // the document has no address of its own
-  selection.held = JSON.parse(query(document, "#data-place").textContent ?? "");
-  current.enter(run);
+  current.enter(run, JSON.parse(query(document, "#data-place").textContent ?? ""));
   mount(query(document, "main"));
   selection.on(share);
   current.on(share);

@@ -83,8 +83,7 @@ export class TextForm {
     }
     const held = this.runs.of(text);
     if (held.key === current.run?.key) return;
-    current.selection.held = this.runs.place(held.ran);
-    current.enter(new Run(this.runs.described(held)));
+    current.enter(new Run(this.runs.described(held)), this.runs.place(held.ran));
   }
 
   // A seat has a link of its own.
