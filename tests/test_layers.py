@@ -91,7 +91,7 @@ def test_nothing_around_a_tab_is_styled_by_what_is_in_it():
 
 
 def imported(module: Path) -> list[Path]:
-    found = re.findall(r'(?:from|import)\s*\(?\s*"(\.[^"]+)"', module.read_text())
+    found = re.findall(r'(?:from|import)\s*\(?\s*"(\.[^"]+\.js)"', module.read_text())
     return [(module.parent / path).resolve() for path in found]
 
 

@@ -16,8 +16,10 @@ import {
   writeWith,
 } from "../../assets/web/learn/printed.js";
 import { judged, typedNumber } from "../../assets/web/learn/question.js";
+import { filled, woven } from "../../assets/web/learn/sentences.js";
 import { allows, packed, reached } from "../../assets/web/learn/simple_masks.js";
 import { softmax, weighted } from "../../assets/web/learn/arithmetic.js";
+import { SHARED, TEXTS } from "../../assets/web/learn/texts.js";
 
 const near = (actual, expected, within = 1e-12) =>
   assert.ok(Math.abs(actual - expected) <= within, `${actual} is not ${expected}`);
@@ -69,10 +71,17 @@ test("numbers are printed as the language writes them", () => {
     errorText(2.5e-7, 1),
   ];
   assert.deepEqual(printed(), ["\u22120.50", "+1.3", "0.2500", "1,234,567", "2.5e-7"]);
-  writeWith({ decimal: ",", quotes: ["„", "“"] });
+  writeWith(TEXTS.de);
   const german = printed();
-  writeWith({ decimal: ".", quotes: ["“", "”"] });
+  writeWith(TEXTS.en);
   assert.deepEqual(german, ["\u22120,50", "+1,3", "0,2500", "1.234.567", "2,5e-7"]);
+});
+
+test("a choice is made by what is given, and nodes stand in the order of their marks", () => {
+  const said = (/** @type {string | number} */ n) => filled("{n|=none|1=one|{n} of {all}}", { n, all: "{n}" });
+  assert.deepEqual([said(""), said(1), said(11)], ["none", "one", "11 of {n}"]);
+  assert.deepEqual(woven("\u0000 sees \u0000.", "a", "b"), ["", "a", " sees ", "b", "."]);
+  for (const [name, words] of Object.entries(SHARED)) assert.deepEqual(Object.keys(TEXTS.de[name]), Object.keys(words));
 });
 
 test("a window lies around its number and within the vector", () => {

@@ -1,10 +1,12 @@
 """Browser modules joined: into one script for a page that may load nothing, or a folder as one."""
 
+import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
 
 IMPORT = re.compile(r'^import \{([^{}]*)\} from "(\.[^"]*\.js)";\n', re.MULTILINE)
+DATA = re.compile(r'^import (\w+) from "(\.[^"]*\.json)" with \{ type: "json" \};\n', re.MULTILINE)
 EXPORT = re.compile(r"^export ((?:async )?function\*?|class|const) ([\w$]+)", re.MULTILINE)
 NAME = re.compile(r"([\w$]+)(?: as ([\w$]+))?")
 LEFT = re.compile(r"^(?:import|export)\b.*|\bimport(?:\.meta|\().*|</script.*", re.MULTILINE)
@@ -17,7 +19,8 @@ def join_modules(entry: Path, root: Path, instead: Mapping[Path, Path] | None = 
     """The entry's script, after all that it needs; each module is a function of its own.
 
     Only named imports and named exports of functions, classes and constants are known. Comments
-    and indents are left out: a notebook keeps a copy of the script in each of its cells.
+    and indents are left out: a notebook keeps a copy of the script in each of its cells. Of a JSON
+    file that a module imports, the script holds the parts that the module names.
 
     Args:
         entry: the module that the page begins with.
@@ -82,7 +85,10 @@ class _Joined:
             self.add(needed, (*importers, path))
             names = _taken(found[1], self._exported[needed], path)
             imports.append(f"const {{ {names} }} = {self._place(needed)};")
-        body = _lean(EXPORT.sub(r"\1 \2", IMPORT.sub("", source)), path)
+        source = IMPORT.sub("", source)
+        for name, file in DATA.findall(source):
+            imports.append(f"const {name} = {_named(name, path.parent / file, source)};")
+        body = _lean(EXPORT.sub(r"\1 \2", DATA.sub("", source)), path)
         if left := LEFT.search(body):
             raise ValueError(f"{path.name}: {left[0]!r} is no form that can be joined.")
         self._exported[path] = exported
@@ -104,6 +110,14 @@ def _taken(listed: str, exported: list[str], path: Path) -> str:
             raise ValueError(f"{path.name} imports {each!r}, which is not exported there.")
         taken.append(f"{found[1]}: {found[2]}" if found[2] else found[1])
     return ", ".join(taken)
+
+
+def _named(name: str, file: Path, source: str) -> str:
+    """The parts of a file's object that a module names, as `name.part`."""
+    named = set(re.findall(rf"\b{name}\.(\w+)", source))
+    content = json.loads(file.read_text(encoding="utf-8"))
+    parts = {part: value for part, value in content.items() if part in named}
+    return json.dumps(parts, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
 
 
 def _lean(body: str, path: Path) -> str:

@@ -1,6 +1,6 @@
 """Texts of the lesson, one file a language, and how each language writes numbers and words."""
 
-import tomllib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -86,7 +86,7 @@ class Texts:
 
 def languages() -> tuple[str, ...]:
     """The languages there are a file of, English first."""
-    found = sorted(path.stem for path in asset("lessons").glob("*.toml"))
+    found = sorted(path.stem for path in asset("lessons").glob("*.json"))
     return tuple(sorted(found, key=lambda code: code != FIRST))
 
 
@@ -101,8 +101,7 @@ def texts_of(language: str = FIRST) -> Texts:
         raise SelectionError(
             f"There is no lesson in {shown(language)}; choose one of {', '.join(languages())}."
         )
-    file = asset(f"lessons/{language}.toml")
-    content = tomllib.loads(file.read_text(encoding="utf-8"))
+    content = json.loads(asset(f"lessons/{language}.json").read_text(encoding="utf-8"))
     return Texts(
         code=language,
         **content["language"],

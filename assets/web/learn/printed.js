@@ -5,20 +5,17 @@ import { isolated } from "../core/token_names.js";
 
 const MINUS = "\u2212";
 const [SHORT, FEW] = [40, 8]; // tokens that all have a row; that have one of more
-// In the language of the texts: what is between the whole and its decimals, and around a word.
-let mark = ".";
-let [open, close] = ["“", "”"];
+let marks = { decimal: ".", thousands: ",", quotes: ["“", "”"] }; // of the language of the texts
 
-/** Print the lesson as its language does. @param {{ decimal: string, quotes: string[] }} texts */
-export const writeWith = ({ decimal, quotes }) => {
-  mark = decimal;
-  [open, close] = quotes;
+/** Print the lesson as its language does. @param {typeof marks} texts */
+export const writeWith = (texts) => {
+  marks = texts;
 };
 
 /** A token, a word or a label in a sentence. @type {(text: string) => string} */
-export const quoted = (text) => `${open}${isolated(text)}${close}`;
+export const quoted = (text) => marks.quotes.join(isolated(text));
 
-const marked = (/** @type {string} */ text) => text.replace(".", mark);
+const marked = (/** @type {string} */ text) => text.replace(".", marks.decimal);
 
 /** A number as it is printed. @type {(value: number, decimals: number) => number} */
 export const rounded = (value, decimals) =>
@@ -34,7 +31,7 @@ export function fixed(value, decimals) {
 export const shareText = (value) => marked(number(value));
 
 /** A whole number with its thousands. @type {(value: number) => string} */
-export const countText = (value) => count(value).replaceAll(",", mark === "," ? "." : ",");
+export const countText = (value) => count(value).replaceAll(",", marks.thousands);
 
 /** A rounding error, such as 3e-7. @type {(value: number, decimals?: number) => string} */
 export const errorText = (value, decimals = 0) => marked(value.toExponential(decimals));

@@ -1,6 +1,7 @@
 // What the server says of one token's way through one layer, and what the modules of this tab share.
 
-import type { EN } from "./texts_en.js";
+import type EN from "../../lessons/en.json";
+import type { SHARED } from "./texts.js";
 
 export type Given = string | number | boolean | null | undefined;
 type Takes<Names> = Names extends `${string}, ${infer Others}` ? [Given, ...Takes<Others>] : [Given];
@@ -11,7 +12,7 @@ type Read<Words> = {
       ? Words[Key]
       : Read<Words[Key]>;
 };
-export type Texts = Read<typeof EN>;
+export type Texts = Read<typeof EN.language & typeof EN.page & typeof SHARED>;
 
 export interface Norm {
   kind: string;

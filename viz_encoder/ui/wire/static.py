@@ -44,8 +44,9 @@ def version() -> str:
     What joins them is counted in, for it makes the files that are sent.
     """
     digest = hashlib.sha256(Path(modules.__file__).read_bytes())
-    for path in sorted(path for path in WEB.rglob("*") if path.is_file()):
-        digest.update(f"{path.relative_to(WEB).as_posix()}\0".encode() + path.read_bytes())
+    files = (path for path in WEB.rglob("*") if path.is_file())
+    for path in sorted((*files, *asset("lessons").glob("*.json"))):
+        digest.update(f"{path.relative_to(WEB.parent).as_posix()}\0".encode() + path.read_bytes())
     return digest.hexdigest()[:16]
 
 
