@@ -415,19 +415,26 @@ def test_a_picture_is_cut_into_its_grid_and_its_prefix_is_no_patch(tab_anew):
     assert not opened.faults
 
 
-def test_the_table_of_effects_keeps_the_order_of_the_text_until_it_is_answered(step):
-    page = step(9)
-    names = ".viz-learn-effects th[scope=row]"
-    page.wait_for_selector(names)
-    assert page.locator(names).all_inner_texts()[1:3] == ["the", "keys"]
+def test_the_table_of_effects_keeps_the_order_of_the_text_until_it_is_answered(usual, step):
+    held, names = [], ".viz-learn-effects th[scope=row]"
+    usual.route("**/whatif/tokens?**", lambda route: held.append(route))
+    with usual.expect_request("**/whatif/tokens?**"):
+        page = step(9)
     box = page.locator(".viz-learn-switches label", has_text="hide “keys”").locator("input")
-    box.evaluate("box => box.click()")  # which is how it is found out, so it stays asked
+    with page.expect_request("**/whatif/tokens?**"):  # measured anew; the first is stopped
+        box.evaluate("box => box.click()")
+    assert page.is_visible(".viz-learn-knockout progress")
+    held[1].continue_()
+    page.unroute("**/whatif/tokens?**")
+    # It is how the answer is found out, so it stays asked.
     page.wait_for_function("vizLearn.shown.run.changed && vizLearn.question.exercises.length === 3")
-    page.wait_for_selector(names)  # measured anew
+    page.wait_for_selector(names)
     assert page.locator(names).all_inner_texts()[1:3] == ["the", "keys"]
     box.evaluate("box => box.click()")
     page.wait_for_function("vizLearn.question.exercises.length === 5")
     page.wait_for_selector(names)
+    assert page.locator(names).all_inner_texts()[1:3] == ["the", "keys"]
+    assert page.is_hidden(".viz-learn-knockout progress")
     page.evaluate(SHOW)
     assert set(page.locator(names).all_inner_texts()[:2]) == {"keys", "to"}
     headline = page.inner_text(".viz-learn-headline")

@@ -1,43 +1,37 @@
 // What carried the answer: with the attention weights held it is a sum, of a share a token, here and in the twin.
 
-import { caption, el, fillTable, rowWith, tableHead, tableRow } from "../core/dom.js";
+import { el, fillTable, rowWith, tableHead, tableRow } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { oneStop } from "../views/one_stop.js";
 import { asksFor } from "./cover.js";
 import { addingUp, choosing, listed, quoted, scrolled, signedText } from "./printed.js";
 import { carried } from "./requests.js";
+import { StepView } from "./step_view.js";
 
 /** @import { Carried, Split } from "./requests.js" */
-/** @import { Acts, Shown } from "./types.d.ts" */
 
 const HALF = 50; // percent of its track for the longest bar
 const [SUM, TWIN] = ["sum-of-shares", "twin-share"]; // the exercises
 
-export class CarriedShares {
+export class CarriedShares extends StepView {
   #asked = new Latest((sentence) => this.note.replaceChildren(sentence));
   title = el("h4");
-  note = caption();
-  table = el("table", { class: "viz-learn-plain viz-learn-carried" });
+  table = oneStop(el("table", { class: "viz-learn-plain viz-learn-carried" }));
   node = el("section", { hidden: true }, this.title, this.note, scrolled(this.table));
 
-  /** @param {Acts} acts */
-  constructor({ choose }) {
-    this.choose = choose;
-    oneStop(this.table);
-  }
-
-  /** @param {Shown} shown */
-  async show(shown) {
-    const asked = `${shown.run.key}:${shown.place.query}`;
+  async draw() {
+    const { run, place } = this.shown;
+    const asked = `${run.key}:${place.query}`;
     if (this.node.dataset.asked !== asked) this.node.hidden = true;
     this.node.dataset.asked = asked;
     await this.#asked.run(async (fresh) => {
-      const split = await fresh(carried(shown.run, shown.place.query, fresh.signal)); // the run keeps it
-      if ("shares" in split) this.#draw(shown, split);
+      const split = await fresh(carried(run, place.query, fresh.signal)); // the run keeps it
+      if ("shares" in split) this.#draw(split);
     });
   }
 
-  #draw(/** @type {Shown} */ { run, place, texts }, /** @type {Carried} */ split) {
+  #draw(/** @type {Carried} */ split) {
+    const { run, place, texts } = this.shown;
     const { twin } = split;
     const words = texts.carried;
     this.node.hidden = false;
@@ -64,7 +58,7 @@ export class CarriedShares {
       );
     const rows = own.map((at, row) =>
       line(
-        choosing(run.tokens[at], () => this.choose({ key: at })),
+        choosing(run.tokens[at], () => this.acts.choose({ key: at })),
         row,
         at === place.key,
       ),
@@ -83,7 +77,8 @@ export class CarriedShares {
     fillTable(this.table, tableHead(words.token, ...titles), rows, foot);
   }
 
-  leave() {
+  clear() {
+    super.clear();
     this.#asked.stop();
   }
 }

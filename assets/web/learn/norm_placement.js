@@ -1,39 +1,32 @@
 // Pre-norm and post-norm side by side, in two small untrained encoders, whose residual connections and norms go off.
 
-import { caption, el, fillTable, tableRow } from "../core/dom.js";
+import { el, fillTable, tableRow } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { heads } from "../views/headed.js";
 import { asksFor } from "./cover.js";
 import { fixed, quoted } from "./printed.js";
+import { StepView } from "./step_view.js";
 import { byDepth, DEPTHS } from "./untrained.js";
 
 /** @import { Told } from "./untrained.js" */
-/** @import { Shown } from "./types.d.ts" */
 /** @typedef {{ residual: boolean, norm: boolean }} On */
 
 const ASKED = "norm-length"; // the exercise
 const [ROOT, SCALE] = ["√64", 8]; // how long a normed state is, as the sentence says it
 const FEW = 3; // the row of which it is said how alike all tokens are
 
-export class NormPlacement {
+export class NormPlacement extends StepView {
   #asked = new Latest();
   title = el("h4");
   residual = el("input", { type: "checkbox", onchange: () => this.#show() });
   norm = el("input", { type: "checkbox", onchange: () => this.#show() });
   switches = el("div", { class: "viz-controls" });
   table = el("table", { class: "viz-learn-plain viz-learn-placement" });
-  said = el("p", { class: "viz-learn-equation", role: "status" });
-  note = caption();
   node = el("section", {}, this.title, this.switches, this.table, this.said, this.note);
-  /** @type {Shown | null} */
-  shown = null;
   told = "";
 
-  /** @param {Shown} shown */
-  show(shown) {
-    const { texts } = shown;
-    const words = texts.placement;
-    this.shown = shown;
+  draw() {
+    const words = this.shown.texts.placement;
     this.title.textContent = words.title;
     this.switches.replaceChildren(
       el("label", { class: "viz-control" }, this.residual, ` ${words.residualOff}`),
@@ -45,22 +38,22 @@ export class NormPlacement {
 
   // A picture takes half a second, before which the rest of the step is drawn.
   #show() {
-    const { shown } = this;
-    if (!shown) return;
-    const { run, place, texts } = shown;
+    const { run, place, texts } = this.shown;
     const on = { residual: !this.residual.checked, norm: !this.norm.checked };
     const asked = JSON.stringify([run.key, place.query, on, texts.language]);
-    if (asked === this.told) return;
+    if (asked === this.told) return this.#asked.stop();
     const work = () => {
       const pre = byDepth(run.tokens, place.query, { ...on, post: false });
-      this.#draw(pre, on.norm ? byDepth(run.tokens, place.query, { ...on, post: true }) : pre, on, shown);
+      this.#draw(pre, on.norm ? byDepth(run.tokens, place.query, { ...on, post: true }) : pre, on);
       this.told = asked;
     };
     this.#asked.run(work, { pause: 20 });
   }
 
-  /** @type {(pre: Told[], post: Told[], on: On, shown: Shown) => void} */
-  #draw(pre, post, on, { run, place, texts: { placement: words, block } }) {
+  /** @type {(pre: Told[], post: Told[], on: On) => void} */
+  #draw(pre, post, on) {
+    const { run, place, texts } = this.shown;
+    const { placement: words, block } = texts;
     const names = [block.pre, words.post].map((name) => el("th", { scope: "colgroup", colspan: 3 }, name));
     const titles = [words.blocks, ...words.columns, ...words.columns];
     const cells = ({ length, left, alike } = pre[0]) => [fixed(length, 1), fixed(left, 3), fixed(alike, 2)];

@@ -5,16 +5,17 @@ import { caption, el, fit, onWidth } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { asksFor } from "./cover.js";
 import { fixed } from "./printed.js";
+import { StepView } from "./step_view.js";
 import { sinusoids } from "./untrained.js";
 
-/** @import { Acts, Shown } from "./types.d.ts" */
+/** @import { Acts } from "./types.d.ts" */
 
 const [TALL, LEFT] = [260, 34]; // pixels: at most of the rows, and for their numbers
 const ROW = 12; // pixels of a row where there is room
 const FULL = 0.98; // of the numbers are paler than the full color
 const ASKED = 2; // the dimension of the sinusoidal table that an exercise asks for
 
-export class PositionTable {
+export class PositionTable extends StepView {
   #asked = new Latest((sentence) => this.said.replaceChildren(sentence));
   title = el("h4");
   canvas = el("canvas", {
@@ -24,37 +25,33 @@ export class PositionTable {
     onpointerleave: () => this.#rest(),
   });
   said = caption();
-  sines = el("input", { type: "checkbox", onchange: () => this.draw() });
+  sines = el("input", { type: "checkbox", onchange: () => this.#draw() });
   label = el("label", { class: "viz-control" });
   node = el("section", { class: "viz-learn-positions", hidden: true }, this.title, this.label, this.canvas, this.said);
   /** @type {(Numbers & { key: string }) | null} */
   ran = null;
-  /** @type {Shown | null} */
-  shown = null;
 
-  constructor(/** @type {Acts} */ { choose }) {
-    this.choose = choose;
-    onWidth(this.node, () => requestAnimationFrame(() => this.draw()));
+  constructor(/** @type {Acts} */ acts) {
+    super(acts);
+    onWidth(this.node, () => requestAnimationFrame(() => this.#draw()));
   }
 
-  /** @param {Shown} shown @param {boolean} has whether the model adds a vector of the position */
-  async show(shown, has) {
-    this.shown = shown;
-    this.node.hidden = !has;
-    if (!has) return;
-    const { run, texts } = shown;
+  async draw() {
+    const { run, texts, numbers } = this.shown;
+    this.node.hidden = !numbers.embedding?.position; // the model adds none
+    if (this.node.hidden) return;
     this.title.textContent = texts.embedding.table;
     this.label.replaceChildren(this.sines, ` ${texts.embedding.sines}`);
     await this.#asked.run(async (fresh) => {
       this.ran = { ...(await fresh(run.numbers("learn/positions"))), key: run.key }; // the run keeps them
-      this.draw();
+      this.#draw();
     });
   }
 
   // What is drawn: the model's own vectors, or sines and cosines in their place.
   get found() {
     const { ran, sines, shown } = this;
-    if (!ran?.shape[0] || ran.key !== shown?.run.key) return null;
+    if (!ran?.shape[0] || ran.key !== shown.run.key) return null;
     if (!sines.checked) return ran;
     const [rows, columns] = ran.shape;
     const values = Float32Array.from(Array.from({ length: rows }, (_, at) => sinusoids(at, columns)).flat());
@@ -67,9 +64,9 @@ export class PositionTable {
     return amounts[Math.floor(FULL * (amounts.length - 1))] || 1;
   }
 
-  draw() {
+  #draw() {
     const { found, shown, canvas, node } = this;
-    if (!found || !shown || !node.clientWidth) return;
+    if (!found || !node.clientWidth) return;
     const [[rows, columns], full] = [found.shape, this.full];
     const high = Math.min(ROW, TALL / rows);
     const wide = Math.min(ROW, (node.clientWidth - LEFT) / columns);
@@ -91,7 +88,7 @@ export class PositionTable {
 
   #rest() {
     const { found, shown } = this;
-    if (!found || !shown) return;
+    if (!found) return;
     const [rows, columns] = found.shape;
     this.said.textContent = shown.texts.embedding.tableSaid(
       rows,
@@ -112,7 +109,7 @@ export class PositionTable {
 
   #tell(/** @type {MouseEvent} */ event) {
     const { found, shown } = this;
-    if (!found || !shown) return;
+    if (!found) return;
     const [row, column] = this.#at(event);
     const value = fixed(found.values[row * found.shape[1] + column], 3);
     const asked = this.sines.checked && column === ASKED ? asksFor("sine") : {};
@@ -121,7 +118,7 @@ export class PositionTable {
 
   #choose(/** @type {MouseEvent} */ event) {
     const [query, around] = this.#at(event);
-    this.choose({ query });
-    this.choose({ around });
+    this.acts.choose({ query });
+    this.acts.choose({ around });
   }
 }

@@ -7,8 +7,9 @@ import { isolated } from "../core/token_names.js";
 import { asksFor } from "./cover.js";
 import { choosing, fixed, quoted } from "./printed.js";
 import { tokenNumbers } from "./requests.js";
+import { StepView } from "./step_view.js";
 
-/** @import { Acts, Place, Shown } from "./types.d.ts" */
+/** @import { Shown } from "./types.d.ts" */
 /** @typedef {{ layer: number, head: number, weight: number, answer: string, share: number, value: number }} Removed */
 
 const MOST = 20_000; // heads times tokens up to which they are measured unasked
@@ -23,23 +24,16 @@ export function mostEffective({ untouched, answers, shares, values }) {
   return heads.sort((a, b) => left(a) - left(b) || b.size - a.size)[0];
 }
 
-export class RemovedHeads {
+export class RemovedHeads extends StepView {
   #asked = new Latest((sentence) => this.said.replaceChildren(sentence));
   title = el("h4");
-  said = el("p", { class: "viz-learn-equation", role: "status" });
   table = el("table", { class: "viz-learn-plain" });
   node = el("div", { class: "viz-learn-removed" }, this.title, this.table, this.said);
   /** @type {{ key: string, effects: HeadEffects } | null} */
   found = null;
-  drawn = "";
 
-  /** @param {Acts} acts */
-  constructor({ choose }) {
-    this.choose = choose;
-  }
-
-  /** @param {Shown} shown */
-  async show(shown) {
+  async draw() {
+    const { shown } = this;
     const { run, place, texts } = shown;
     const few = run.n * run.nLayers * run.nHeads <= MOST && run.nHeads > 1;
     this.node.hidden = !few || !run.hasModel || Boolean(run.changed) || Boolean(run.masked);
@@ -88,7 +82,7 @@ export class RemovedHeads {
   }
 
   #name(/** @type {Removed} */ { layer, head }) {
-    const name = choosing(`${layer}.${head}`, () => this.choose({ layer, head }));
+    const name = choosing(`${layer}.${head}`, () => this.acts.choose({ layer, head }));
     return el("span", asksFor(ASKED), name);
   }
 }

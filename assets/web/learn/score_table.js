@@ -7,7 +7,7 @@ import { addingUp, choosing, fixed, listed } from "./printed.js";
 import { softmax } from "./arithmetic.js";
 
 /** @import { Softmax } from "./arithmetic.js" */
-/** @import { SeenAttention, Shown, Texts } from "./types.d.ts" */
+/** @import { Acts, SeenAttention, Shown, Texts } from "./types.d.ts" */
 /** @typedef {{ scores: number[], allowed: boolean[] }} Edited */
 /** @typedef {{ weight: HTMLElement, was: HTMLElement, bar: HTMLElement, exp: HTMLElement, row: HTMLElement,
  *   slider: HTMLElement, minus: HTMLElement }} Cells */
@@ -27,7 +27,7 @@ export class ScoreTable {
   #cells = new Map();
 
   /** `choose` is told the key of a row; `changed` of every number that was changed here.
-   * @param {(key: number) => unknown} choose @param {() => unknown} changed */
+   * @param {Acts["choose"]} choose @param {() => unknown} changed */
   constructor(choose, changed) {
     this.choose = choose;
     this.changed = changed;
@@ -99,7 +99,7 @@ export class ScoreTable {
     const [score, asked] = chosen ? [asksFor("score"), asksFor("weight-of-key")] : [{}, {}];
     const [exp, weight, was, bar] = [el("td"), el("span", asked), el("small", asked), el("i")];
     const minus = el("span", {}, "−∞"); // the score of a key that is not allowed
-    const pick = choosing(name, () => this.choose(key));
+    const pick = choosing(name, () => this.choose({ key }));
     const row = rowWith(
       { class: chosen ? "viz-chosen" : "", "data-key": key },
       pick,

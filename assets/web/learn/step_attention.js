@@ -10,15 +10,15 @@ import { ProductColumns } from "./product_columns.js";
 import { RemovedHeads } from "./removed_heads.js";
 import { divisor, ScoreTable } from "./score_table.js";
 import { weighted } from "./arithmetic.js";
+import { StepView } from "./step_view.js";
 import { VectorRows } from "./vector_rows.js";
 
 /** @import { Row } from "./vector_rows.js" */
-/** @import { Acts, AttentionNumbers, SeenAttention, Shown, StepView } from "./types.d.ts" */
+/** @import { Acts, AttentionNumbers, SeenAttention } from "./types.d.ts" */
 
 const STRONGEST = 4; // keys whose weighted values have a row of their own
 
-/** @implements {StepView} */
-export class AttentionStep {
+export class AttentionStep extends StepView {
   divide = el("input", { type: "checkbox", checked: true, onchange: () => this.#divided() });
   titles = [el("h4"), el("h4"), el("h4")];
   products = new ProductColumns();
@@ -26,41 +26,34 @@ export class AttentionStep {
   why = caption();
   minus = caption();
   touched = el("p", { class: "viz-learn-touched", role: "status", hidden: true });
-  note = caption();
-  /** @type {Shown | null} */
-  shown = null;
+  removed = new RemovedHeads(this.acts);
+  views = [this.removed];
+  beside = this.removed.node;
+  table = new ScoreTable(this.acts.choose, () => {
+    this.#edited();
+    this.acts.layoutChanged();
+  });
+  values = new VectorRows(this.acts);
+  worked = [
+    ...[this.titles[0], this.products.node, el("div", { class: "viz-learn-sumline" }, this.sum, this.products.said)],
+    ...[this.why, this.titles[1], this.touched, scrolled(this.table.node), this.minus],
+    ...[this.titles[2], this.values.node],
+  ];
+  node = el("div", {}, ...this.worked, this.note);
 
   constructor(/** @type {Acts} */ acts) {
-    const { choose, layoutChanged, signal } = acts;
-    inLink("learn.divide", this.divide, signal);
-    this.changed = layoutChanged;
-    this.removed = new RemovedHeads(acts);
-    this.table = new ScoreTable(
-      (key) => choose({ key }),
-      () => {
-        this.#edited();
-        this.changed();
-      },
-    );
-    this.values = new VectorRows((around) => choose({ around }));
-    const scroll = scrolled(this.table.node);
-    this.worked = [
-      ...[this.titles[0], this.products.node, el("div", { class: "viz-learn-sumline" }, this.sum, this.products.said)],
-      this.why,
-      ...[this.titles[1], this.touched, scroll, this.minus, this.titles[2], this.values.node],
-    ];
-    this.node = el("div", {}, ...this.worked, this.note);
-    this.beside = this.removed.node;
+    super(acts);
+    inLink("learn.divide", this.divide, acts.signal);
   }
 
   /** The weights as they are here, changed or not; null where queries and keys were not seen. */
   get weights() {
     const { shown, table } = this;
-    return shown && table.ran === shown.numbers.attention ? table.now.weights : null;
+    return table.ran === shown?.numbers.attention ? table.now.weights : null;
   }
 
-  /** @param {Shown} shown */
-  headline({ run, place, numbers, texts }) {
+  headline() {
+    const { run, place, numbers, texts } = this.shown;
     const found = numbers.attention;
     if (!found) return [];
     const weights = this.weights ?? found.weights;
@@ -72,11 +65,8 @@ export class AttentionStep {
     return woven(said, named(place.query, "q"), named(most, "k"));
   }
 
-  /** @param {Shown} shown */
-  show(shown) {
-    this.shown = shown;
-    this.removed.show(shown);
-    const { run, place, numbers, texts } = shown;
+  draw() {
+    const { run, place, numbers, texts } = this.shown;
     const [found, words] = [seen(numbers.attention), texts.attention];
     for (const part of this.worked) part.hidden = !found;
     if (!found) {
@@ -98,22 +88,22 @@ export class AttentionStep {
     );
     const wide = deviation(found.dots.filter((_, at) => found.allowed[at]));
     this.why.textContent = words.spread(query, fixed(wide, 2), divisor(found), fixed(wide * found.scale, 2));
-    this.table.show(shown, found, divided);
+    this.table.show(this.shown, found, divided);
     this.touched.hidden = divided && !this.table.touched;
     this.#edited();
   }
 
   // Without the division by √d_head, or with it again.
   #divided() {
-    if (this.shown) this.show(this.shown);
-    this.changed();
+    this.draw();
+    this.acts.layoutChanged();
   }
 
   // Update everything that depends on scores and masks.
   #edited() {
     const { shown, table } = this;
-    const found = seen(shown?.numbers.attention);
-    if (!shown || !found) return;
+    const found = seen(shown.numbers.attention);
+    if (!found) return;
     const words = shown.texts.attention;
     const nothing = words.nothing(isolated(shown.run.tokens[shown.place.query]));
     const over = el(
@@ -130,11 +120,12 @@ export class AttentionStep {
     const sink =
       found.sink === null ? "" : words.sinkNote(shareText(1 - table.now.weights.reduce((sum, each) => sum + each, 0)));
     this.note.textContent = `${found.v ? "" : words.long} ${sink}`.trim();
-    this.values.show(words.outOf, this.#valueRows(shown, found), shown.place.around, shown.texts, 3);
+    this.values.show(words.outOf, this.#valueRows(found), shown.place.around, shown.texts, 3);
   }
 
-  /** @type {(shown: Shown, found: SeenAttention) => Row[]} */
-  #valueRows({ run, place, texts }, found) {
+  /** @type {(found: SeenAttention) => Row[]} */
+  #valueRows(found) {
+    const { run, place, texts } = this.shown;
     const words = texts.attention;
     const { v } = found;
     if (!v) return [{ name: words.out, values: found.out }];

@@ -1,16 +1,17 @@
 // Step 12: an encoder of any sizes: what its parts weigh, what attention and FFN cost, and a run of it untrained.
 
-import { button, caption, el, fillTable, options, svg, css, tableHead, tableRow } from "../core/dom.js";
+import { button, caption, controls, el, fillTable, options, svg, css, tableHead, tableRow } from "../core/dom.js";
 import { oneStop } from "../views/one_stop.js";
 import { asksFor } from "./cover.js";
 import { countText, scrolled } from "./printed.js";
 import { Latest } from "../core/latest.js";
 import { spoken, woven } from "./sentences.js";
+import { StepView } from "./step_view.js";
 import { address, json } from "../core/server.js";
 import { current } from "../core/app_state.js";
 import { Run } from "../core/run.js";
 
-/** @import { Shown, StepView, Texts } from "./types.d.ts" */
+/** @import { Texts } from "./types.d.ts" */
 /** @typedef {Record<string, string>} Sizes */
 /** @typedef {{ message?: string, parts: { name: string, formula: string, count: number }[], total: number,
  *   scores_cost: number, ffn_cost: number, projections_cost: number, equal_at: number,
@@ -31,48 +32,41 @@ const [WIDTH, HEIGHT] = [440, 180];
 const LEAST = { registers: 0 };
 const NEIGHBORS = 3; // that a convolution reads at once
 
-/** @implements {StepView} */
-export class BuildStep {
+export class BuildStep extends StepView {
   #asked = new Latest((sentence) => this.#refuse(sentence));
   #running = new Latest((sentence) => this.#refuse(sentence));
   /** @type {Sizes} */
   sizes = {};
   fields = el("div", { class: "viz-learn-fields" });
-  presets = oneStop(el("div", { class: "viz-controls" }));
+  presets = oneStop(controls());
   summary = el("summary");
   table = el("table", { class: "viz-learn-plain viz-learn-parts" });
   curve = el("div", { class: "viz-learn-curve" });
   others = el("section");
   said = el("p", { class: "viz-caption viz-learn-refusal", role: "status" });
-  run = button("", () => this.#run());
+  start = button("", () => this.#run());
   save = el("a", { class: "viz-caption", download: "encoder.zip" });
-  note = caption();
   counts = el("div", { class: "viz-learn-two" }, scrolled(this.table), this.curve);
-  go = el("div", { class: "viz-controls" }, this.run);
+  go = controls(this.start);
   folded = el("div", { class: "viz-learn-fields" });
   more = el("details", { class: "viz-folded" }, this.summary, this.presets, this.folded, this.save);
   node = el("div", {}, ...[this.fields, this.more, this.said, this.counts, this.go, this.note, this.others]);
   /** @type {Built | null} */
   found = null;
-  /** @type {Shown | null} */
-  shown = null;
+  language = "";
   made = ""; // the run that its button asked for, until it is seen
 
-  constructor(/** @type {{ layoutChanged: () => unknown }} */ { layoutChanged }) {
-    this.changed = layoutChanged;
-  }
-
-  /** @param {Shown} shown */
-  headline({ texts }) {
-    const { found } = this;
+  headline() {
+    const { found, shown } = this;
+    const { texts } = shown;
     if (this.counts.hidden) return [texts.steps.build];
     return found ? woven(texts.build.headline("\u0000"), totalOf(found.total)) : "";
   }
 
-  /** @param {Shown} shown */
-  show(shown) {
-    const first = this.shown?.texts !== shown.texts;
-    this.shown = shown;
+  draw() {
+    const { shown } = this;
+    const first = this.language !== shown.texts.language;
+    this.language = shown.texts.language;
     this.sizes.reads ??= shown.run.grid ? "image" : "text";
     if (first) this.#lay(shown.texts);
     this.#draw(); // in the language of now, before the server answers
@@ -85,7 +79,7 @@ export class BuildStep {
   #lay(/** @type {Texts} */ { build: words }) {
     const choices = /** @type {Record<string, string>} */ (words.choices);
     const picture = this.sizes.reads === "image";
-    this.run.textContent = picture ? words.runPicture : words.run;
+    this.start.textContent = picture ? words.runPicture : words.run;
     this.note.textContent = picture ? words.registers : "";
     this.save.textContent = words.save;
     this.summary.textContent = words.more;
@@ -99,7 +93,7 @@ export class BuildStep {
     const field = ([name, label] = ["", ""]) => {
       const set = (/** @type {string} */ value) => {
         this.sizes[name] = value;
-        if (name === "reads" && this.shown) this.#lay(this.shown.texts);
+        if (name === "reads") this.#lay(this.shown.texts);
         this.#ask();
       };
       const onchange = (/** @type {{ currentTarget: { value: string } }} */ event) => set(event.currentTarget.value);
@@ -122,11 +116,11 @@ export class BuildStep {
   // The axes that the server has, as the form shows them.
   #take(/** @type {Record<string, string | number | boolean>} */ axes) {
     for (const [name, value] of Object.entries(axes)) this.sizes[name] = String(value);
-    if (this.shown) this.#lay(this.shown.texts);
+    this.#lay(this.shown.texts);
   }
 
   #saved() {
-    const text = this.shown?.run.link.a;
+    const text = this.shown.run.link.a;
     return new URLSearchParams({ ...this.sizes, ...(text ? { a: text } : {}) });
   }
 
@@ -138,20 +132,20 @@ export class BuildStep {
       const refused = Boolean(found.message); // sizes that cannot be are answered in a sentence
       this.#refuse(found.message ?? "");
       for (const part of [this.counts, this.go, this.save, this.note, this.others]) part.hidden = refused;
-      if (refused) return this.changed();
+      if (refused) return this.acts.layoutChanged();
       if (!this.found) this.#take({ ...found.asked, reads: this.sizes.reads });
       this.found = found;
-      this.run.disabled = !found.runs;
-      if (!found.runs) this.#refuse(/** @type {Shown} */ (this.shown).texts.build.large(countText(found.most)));
+      this.start.disabled = !found.runs;
+      if (!found.runs) this.#refuse(this.shown.texts.build.large(countText(found.most)));
       this.save.href = address(`viz/learn/build/encoder.zip?${this.#saved()}`);
       this.#draw();
-      this.changed();
+      this.acts.layoutChanged();
     });
   }
 
   #draw() {
     const { found, shown } = this;
-    if (!found || !shown) return;
+    if (!found) return;
     const words = shown.texts.build;
     const named = /** @type {Record<string, string>} */ (words.parts);
     const parts = found.parts.map(({ name, formula, count: n }) =>
@@ -170,10 +164,9 @@ export class BuildStep {
 
   async #run() {
     const { shown } = this;
-    if (!shown) return;
     const body = JSON.stringify({ ...this.sizes, run: shown.run.key });
-    const [said, { running }] = [this.run.textContent, shown.texts.build];
-    Object.assign(this.run, { disabled: true, ariaBusy: "true", textContent: running });
+    const [said, { running }] = [this.start.textContent, shown.texts.build];
+    Object.assign(this.start, { disabled: true, ariaBusy: "true", textContent: running });
     await this.#running.run(async (fresh) => {
       /** @type {RunDescription & { message?: string }} */
       const made = await fresh(json("viz/learn/build", { body, signal: fresh.signal }));
@@ -184,12 +177,12 @@ export class BuildStep {
       current.selection.flush(); // the form takes it over from the link
       current.fillForm();
     });
-    Object.assign(this.run, { disabled: !this.found?.runs, ariaBusy: "false" });
-    if (this.run.textContent === running) this.run.textContent = said;
+    Object.assign(this.start, { disabled: !this.found?.runs, ariaBusy: "false" });
+    if (this.start.textContent === running) this.start.textContent = said;
   }
 
   #refuse(/** @type {string} */ sentence) {
-    this.said.textContent = this.shown ? spoken(this.shown.texts, sentence) : sentence;
+    this.said.textContent = spoken(this.shown.texts, sentence);
     this.said.hidden = !sentence;
   }
 }

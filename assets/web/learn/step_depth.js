@@ -1,34 +1,30 @@
 // Step 8: the model's answer for the token after each block, one block after the other when played; and how far its
 // vector turns if the chosen one is hidden from all.
 
-import { button, caption, el, fillTable, rowWith, tableRow } from "../core/dom.js";
+import { button, el, fillTable, rowWith, tableRow } from "../core/dom.js";
 import { Latest, rest } from "../core/latest.js";
 import { isolated } from "../core/token_names.js";
 import { fixed, quoted, scrolled } from "./printed.js";
 import { turnedStates } from "./requests.js";
+import { StepView } from "./step_view.js";
 
-/** @import { Acts, Shown, StepView, Texts } from "./types.d.ts" */
+/** @import { Texts } from "./types.d.ts" */
 
 const [BEST, PAUSE] = [4, 900]; // answers of a row; milliseconds a block when played
 
-/** @implements {StepView} */
-export class DepthStep {
+export class DepthStep extends StepView {
   #asked = new Latest((sentence) => this.note.replaceChildren(sentence));
   #playing = new Latest();
   table = el("table", { class: "viz-learn-depth" });
   play = button("", () => this.#play());
-  note = caption();
-  turned = new TurnedStates();
+  turned = new TurnedStates(this.acts);
+  views = [this.turned];
   node = el("div", {}, scrolled(this.table), ...[this.play, this.note, this.turned.node]);
   /** @type {{ run: Run, key: string, rows: Prediction[] } | null} one answer a number of blocks */
   found = null;
 
-  constructor(/** @type {Acts} */ { layoutChanged }) {
-    this.changed = layoutChanged;
-  }
-
-  /** @param {Shown} shown */
-  headline({ run, place, texts }) {
+  headline() {
+    const { run, place, texts } = this.shown;
     const row = this.found?.key === keyOf(run, place.query) ? this.found.rows[run.nLayers] : null;
     if (!row) return [run.tasks.length ? texts.depth.mask : texts.depth.none];
     return texts.depth.headline(
@@ -39,10 +35,8 @@ export class DepthStep {
     );
   }
 
-  /** @param {Shown} shown */
-  async show(shown) {
-    const { run, place, texts } = shown;
-    this.turned.show(shown);
+  async draw() {
+    const { run, place, texts } = this.shown;
     this.play.textContent = texts.depth.play;
     const key = keyOf(run, place.query);
     if (this.found?.key === key) return this.#draw(texts);
@@ -61,13 +55,13 @@ export class DepthStep {
       this.table.hidden = this.play.hidden = !rows.length;
       this.found = rows.length ? { run, key, rows } : null;
       this.#draw(texts);
-      this.changed();
+      this.acts.layoutChanged();
     });
   }
 
-  leave() {
+  clear() {
+    super.clear();
     this.#playing.stop();
-    this.turned.leave();
   }
 
   #draw(/** @type {Texts} */ { depth: { blocks, answers, note, mask } }) {
@@ -109,17 +103,16 @@ export class DepthStep {
 
 const keyOf = (/** @type {Run} */ run, /** @type {number} */ query) => `${run.key}:${query}`;
 
-class TurnedStates {
+class TurnedStates extends StepView {
   #asked = new Latest(() => {
     this.node.hidden = true;
   });
   title = el("h4");
   table = el("table", { class: "viz-learn-plain viz-learn-beside" });
-  said = el("p", { class: "viz-learn-equation", role: "status" });
   node = el("section", { hidden: true }, this.title, scrolled(this.table), this.said);
 
-  /** @param {Shown} shown */
-  show({ run, place, texts }) {
+  draw() {
+    const { run, place, texts } = this.shown;
     const words = texts.turned;
     this.#asked.run(async (fresh) => {
       const found = place.query === place.key ? null : await fresh(turnedStates(run, place, fresh.signal));
@@ -136,7 +129,8 @@ class TurnedStates {
     });
   }
 
-  leave() {
+  clear() {
+    super.clear();
     this.#asked.stop();
   }
 }

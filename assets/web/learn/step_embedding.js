@@ -4,33 +4,26 @@ import { caption, el } from "../core/dom.js";
 import { isolated } from "../core/token_names.js";
 import { PositionTable } from "./position_table.js";
 import { spoken } from "./sentences.js";
+import { StepView } from "./step_view.js";
 import { VectorRows } from "./vector_rows.js";
 import { WordOrder } from "./word_order.js";
 
 /** @import { Row } from "./vector_rows.js" */
-/** @import { Acts, Shown, StepView } from "./types.d.ts" */
 
-/** @implements {StepView} */
-export class EmbeddingStep {
-  note = caption();
+export class EmbeddingStep extends StepView {
   says = caption();
+  rows = new VectorRows(this.acts);
+  views = [new WordOrder(this.acts), new PositionTable(this.acts)];
+  node = el("div", {}, this.rows.node, this.says, this.note, ...this.views.map(({ node }) => node));
 
-  constructor(/** @type {Acts} */ acts) {
-    this.rows = new VectorRows((around) => acts.choose({ around }));
-    this.table = new PositionTable(acts);
-    this.order = new WordOrder(acts);
-    this.node = el("div", {}, this.rows.node, this.says, this.note, this.order.node, this.table.node);
-  }
-
-  /** @param {Shown} shown */
-  headline({ run, place, numbers, texts }) {
+  headline() {
+    const { run, place, numbers, texts } = this.shown;
     const found = numbers.embedding;
     return found ? texts.embedding.headline(run.tokens[place.query], found.out.length) : [];
   }
 
-  /** @param {Shown} shown */
-  show(shown) {
-    const { run, place, numbers, texts } = shown;
+  draw() {
+    const { run, place, numbers, texts } = this.shown;
     const [found, words] = [numbers.embedding, texts.embedding];
     if (!found) return;
     /** @type {Row[]} */
@@ -45,8 +38,6 @@ export class EmbeddingStep {
     if (found.norm || rows.length < 1) rows.push({ name: found.token ? words.out : words.entering, values: found.out });
     this.rows.show(words.vectors, rows, place.around, texts, 3);
     this.says.textContent = spoken(texts, found.says);
-    this.order.show(shown);
-    this.table.show(shown, Boolean(found.position));
     const note = found.position ? words.note : found.token ? words.noteAlone : "";
     this.note.textContent = !run.grid ? note : before ? words.notePrefix : words.notePatch;
   }

@@ -1,37 +1,33 @@
 // Step 7: the feed-forward network of one token: its units, their activation, and what comes out.
 
-import { caption, css, el, svg, tableRow } from "../core/dom.js";
+import { css, el, svg, tableRow } from "../core/dom.js";
 import { fixed } from "./printed.js";
+import { StepView } from "./step_view.js";
 import { VectorRows } from "./vector_rows.js";
 
-/** @import { Acts, FfnNumbers, Shown, StepView, Texts } from "./types.d.ts" */
+/** @import { FfnNumbers, Texts } from "./types.d.ts" */
 
 const [WIDTH, HEIGHT, EDGE] = [420, 190, 26];
 
-/** @implements {StepView} */
-export class FfnStep {
+export class FfnStep extends StepView {
   title = el("h4");
   curve = el("div", { class: "viz-learn-curve" });
   strongest = el("table", { class: "viz-learn-plain" });
-  note = caption();
   /** @type {number | null} whose numbers are printed, once one is chosen */
   unit = null;
+  units = new VectorRows({ choose: ({ around = 0 }) => this.print(around) });
+  out = new VectorRows(this.acts);
+  two = el("div", { class: "viz-learn-two" }, el("div", {}, this.title, this.curve), this.strongest);
+  node = el("div", {}, this.units.node, this.two, this.out.node, this.note);
 
-  constructor(/** @type {Acts} */ { choose }) {
-    this.units = new VectorRows((unit) => this.print(unit));
-    this.out = new VectorRows((around) => choose({ around }));
-    const two = el("div", { class: "viz-learn-two" }, el("div", {}, this.title, this.curve), this.strongest);
-    this.node = el("div", {}, this.units.node, two, this.out.node, this.note);
-  }
-
-  /** @param {Shown} shown */
-  headline({ run, place, numbers, texts }) {
+  headline() {
+    const { run, place, numbers, texts } = this.shown;
     const found = numbers.ffn;
     return found ? texts.ffn.headline(run.tokens[place.query], found.on, found.after.length) : [];
   }
 
-  /** @param {Shown} shown */
-  show({ place, numbers, texts }) {
+  draw() {
+    const { place, numbers, texts } = this.shown;
     const [found, words] = [numbers.ffn, texts.ffn];
     if (!found) return;
     const [[strongest] = [0]] = found.strongest;
@@ -48,8 +44,7 @@ export class FfnStep {
     this.note.textContent = words.note(found.out.length, found.after.length);
   }
 
-  /** @param {number} unit */
-  print(unit) {
+  print(/** @type {number} */ unit) {
     this.unit = this.units.dim = unit;
     this.units.draw();
   }
@@ -62,7 +57,7 @@ function curveOf(/** @type {FfnNumbers} */ { before, after, activation }, /** @t
   const x = (/** @type {number} */ value) => EDGE + ((value - low) / (high - low)) * (WIDTH - 2 * EDGE);
   const y = (/** @type {number} */ value) => HEIGHT - EDGE - ((value - bottom) / (top - bottom)) * (HEIGHT - 2 * EDGE);
   const line = css("--border-color-primary");
-  const drawing = svg(
+  return svg(
     "svg",
     { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": ffn.curve(activation) },
     svg("line", { x1: x(low), x2: x(high), y1: y(0), y2: y(0), stroke: line }),
@@ -79,7 +74,6 @@ function curveOf(/** @type {FfnNumbers} */ { before, after, activation }, /** @t
     label(x(high), HEIGHT - 8, fixed(high, 1), "end"),
     label(x(0) + 4, y(top) + 4, fixed(top, 1), "start"),
   );
-  return drawing;
 }
 
 /** @type {(x: number, y: number, text: string, anchor: string) => SVGElement} */

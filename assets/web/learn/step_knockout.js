@@ -1,6 +1,6 @@
 // Step 9: each token hidden from every token, beside the attention it got; then what carried the answer.
 
-import { button, caption, el, fillTable, rowWith, tableHead, tableRow } from "../core/dom.js";
+import { button, controls, el, fillTable, rowWith, status, tableHead, tableRow } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { streamed } from "../core/streamed.js";
 import { isolated } from "../core/token_names.js";
@@ -9,59 +9,43 @@ import { CarriedShares } from "./carried_shares.js";
 import { asksFor } from "./cover.js";
 import { choosing, fixed, listed, quoted, scrolled, shareText, signedText } from "./printed.js";
 import { spoken } from "./sentences.js";
-
-/** @import { Acts, Shown, StepView } from "./types.d.ts" */
+import { StepView } from "./step_view.js";
 
 const [SHORT, NAMED] = [64, 4]; // tokens: measured at once up to so many; in the sentence
 const LITTLE = 0.005; // of a probability; less is told with two decimals more, here and in lesson/pictured.py
 
 const ASKED = "deciding-word flips"; // the exercises
 
-/** @implements {StepView} */
-export class KnockoutStep {
-  #asked = new Latest((sentence) => this.shown && this.said.replaceChildren(spoken(this.shown.texts, sentence)));
+export class KnockoutStep extends StepView {
+  #asked = new Latest((sentence) => {
+    this.progress.hidden = true;
+    this.said.textContent = spoken(this.shown.texts, sentence);
+  });
   start = button("", () => this.#measure());
   progress = el("progress", { max: 1, value: 0, hidden: true });
-  said = el("p", { class: "viz-caption", role: "status" });
-  table = el("table", { class: "viz-learn-plain viz-learn-effects" });
-  note = caption();
-  /** @type {Shown | null} */
-  shown = null;
+  said = status();
+  table = oneStop(el("table", { class: "viz-learn-plain viz-learn-effects" }));
+  carried = new CarriedShares(this.acts);
+  views = [this.carried];
+  measured = el("section", {}, controls(this.start, this.progress), scrolled(this.table), this.said, this.note);
+  node = el("div", { class: "viz-learn-knockout" }, this.measured, this.carried.node);
+  key = ""; // of the run that is shown, and measured unless it is long
   /** @type {{ key: string, effects: TokenEffects, order: number[] } | null} */
   found = null;
 
-  constructor(/** @type {Acts} */ acts) {
-    this.choose = acts.choose;
-    oneStop(this.table);
-    this.changed = acts.layoutChanged;
-    this.asks = acts.asks;
-    this.carried = new CarriedShares(acts);
-    this.node = el(
-      "div",
-      { class: "viz-learn-knockout" },
-      el(
-        "section",
-        {},
-        el("div", { class: "viz-controls" }, this.start, this.progress),
-        ...[scrolled(this.table), this.said, this.note],
-      ),
-      this.carried.node,
-    );
-  }
-
   /** Whether what the table says is asked. */
   get #covered() {
-    return ASKED.split(" ").some((id) => this.asks(id));
+    return ASKED.split(" ").some((id) => this.acts.asks(id));
   }
 
   // The order of the table gives the answer away, too.
   asked() {
-    if (this.shown) this.#draw();
-    this.changed();
+    this.#draw();
+    this.acts.layoutChanged();
   }
 
-  /** @param {Shown} shown */
-  headline({ run, texts }) {
+  headline() {
+    const { run, texts } = this.shown;
     if (this.found?.key !== run.key || this.#covered)
       return [run.grid && !run.tasks.length ? texts.knockout.patches : texts.knockout.same];
     const { effects, order } = this.found;
@@ -72,15 +56,13 @@ export class KnockoutStep {
     return texts.knockout.flips(flips.map((at) => quoted(run.tokens[at])).join(texts.knockout.or));
   }
 
-  /** @param {Shown} shown */
-  show(shown) {
-    const { run, texts } = shown;
-    const other = this.shown?.run.key !== run.key;
-    this.shown = shown;
-    this.carried.show(shown);
+  draw() {
+    const { run, texts } = this.shown;
+    const other = this.key !== run.key;
+    this.key = run.key;
     this.start.textContent = run.grid ? texts.knockout.startPatches : texts.knockout.start;
     this.note.textContent = texts.knockout.note;
-    if (other) this.#asked.stop();
+    if (other) this.#stop();
     this.start.hidden = this.found?.key === run.key;
     if (this.found?.key === run.key) this.#draw();
     else if (other) this.table.replaceChildren();
@@ -88,12 +70,10 @@ export class KnockoutStep {
   }
 
   async #measure() {
-    const { shown } = this;
-    if (!shown) return;
-    const { run, texts } = shown;
-    this.progress.hidden = false;
+    const { run, texts } = this.shown;
+    Object.assign(this.progress, { hidden: false, value: 0 });
     this.said.textContent = texts.waiting;
-    const found = await this.#asked.run(async (fresh) => {
+    await this.#asked.run(async (fresh) => {
       /** @type {WhatIfOffered} */
       const offer = await fresh(run.json("whatif/offered"));
       if (offer.missing) throw new Error(offer.missing);
@@ -103,23 +83,24 @@ export class KnockoutStep {
       const asked = new URLSearchParams({ how: "attention" });
       /** @type {TokenEffects} */
       const effects = await fresh(streamed(run.url(`whatif/tokens?${asked}`), tell, { signal: fresh.signal }));
-      return effects;
+      this.found = { key: run.key, effects, order: strongest(effects, run) };
+      this.progress.hidden = this.start.hidden = true;
+      this.#draw();
+      this.acts.layoutChanged();
     });
+  }
+
+  #stop() {
+    this.#asked.stop();
     this.progress.hidden = true;
-    if (!found) return;
-    this.found = { key: run.key, effects: found, order: strongest(found, run) };
-    this.start.hidden = true;
-    this.#draw();
-    this.changed();
   }
 
   #draw() {
     const { found, shown } = this;
-    if (!found || !shown) return;
+    if (found?.key !== shown?.run.key || !found) return;
     const { run, place, numbers, texts } = shown;
     const words = texts.knockout;
     const { effects } = found;
-    if (found.key !== run.key) return;
     const { answer, share } = effects.untouched;
     const answers = Boolean(answer);
     const most = Math.max(...found.order.map((at) => Math.abs(effectOf(effects, at)))) || 1;
@@ -138,7 +119,7 @@ export class KnockoutStep {
       const said = ` ${answers ? signedText(value, decimals) : fixed(value, 3)}`;
       return rowWith(
         { class: at === place.key ? "viz-chosen" : "" },
-        choosing(run.tokens[at], () => this.choose({ key: at })),
+        choosing(run.tokens[at], () => this.acts.choose({ key: at })),
         numbers.attention ? shareText(numbers.attention.weights[at]) : "",
         el("td", { "data-effect": value }, el("span", asksFor(ASKED), bar, said)),
         ...(answers ? [answerCell(effects, at, decimals)] : []),
@@ -148,11 +129,10 @@ export class KnockoutStep {
     fillTable(this.table, tableHead(words.token, ...titles), [...order.map(row), ...others]);
   }
 
-  leave() {
-    this.#asked.stop();
-    this.carried.leave();
-    this.progress.hidden = true;
-    if (this.shown && this.found?.key !== this.shown.run.key) this.shown = null; // begun again when it is seen again
+  clear() {
+    super.clear();
+    this.#stop();
+    if (this.found?.key !== this.key) this.key = ""; // begun again when it is seen again
   }
 }
 

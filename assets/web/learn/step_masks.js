@@ -1,7 +1,7 @@
 // Step 10: the model run again with a causal mask or a window, and what that does to its answer.
 
 import { current } from "../core/app_state.js";
-import { button, caption, el, options } from "../core/dom.js";
+import { button, control, controls, el, options } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { Run } from "../core/run.js";
 import { json } from "../core/server.js";
@@ -10,48 +10,36 @@ import { isolated } from "../core/token_names.js";
 import { maskColors, TokenGrid } from "../views/mask_grid.js";
 import { fixed, quoted } from "./printed.js";
 import { spoken } from "./sentences.js";
+import { StepView } from "./step_view.js";
 import { allows, packed, reached, withPadding } from "./simple_masks.js";
 
 /** @import { Kind } from "./simple_masks.js" */
-/** @import { Acts, Shown, StepView, Texts } from "./types.d.ts" */
+/** @import { Texts } from "./types.d.ts" */
 /** @typedef {{ label: string, share: number }} Answer */
 
 const [SIDE, MOST, NAMED] = [340, 512, 16]; // pixels of the grid; tokens up to which a mask can be tried, and are named
 
-/** @implements {StepView} */
-export class MasksStep {
-  #asked = new Latest((sentence) => this.shown && this.said.replaceChildren(spoken(this.shown.texts, sentence)));
+export class MasksStep extends StepView {
+  #asked = new Latest((sentence) => this.said.replaceChildren(spoken(this.shown.texts, sentence)));
   kind = el("select", { id: "viz-learn-mask", onchange: () => this.#changed() });
   width = el("input", { type: "range", min: 1, max: 8, value: 2, oninput: () => this.#changed() });
   widthSaid = el("output", {});
-  widthLabel = el("label", { class: "viz-control" });
+  widthLabel = control("");
   grid = new TokenGrid({ label: "", maxSide: SIDE, maxCell: 36 });
-  said = el("p", { class: "viz-learn-equation", role: "status" });
   reached = el("div", { class: "viz-caption viz-learn-reach" });
-  note = caption();
   padding = button("", () => this.#pad());
   bugs = button("", () => openTab("masks", "quiz"));
-  more = el("div", { class: "viz-controls" }, this.padding, this.bugs);
-  node = el(
-    "div",
-    {},
-    el("div", { class: "viz-controls" }, this.kind, this.widthLabel),
-    el("div", { class: "viz-learn-two" }, this.grid.node, el("div", {}, this.said, this.reached)),
-    this.note,
-    this.more,
-  );
-  /** @type {Shown | null} */
-  shown = null;
+  more = controls(this.padding, this.bugs);
+  two = el("div", { class: "viz-learn-two" }, this.grid.node, el("div", {}, this.said, this.reached));
+  node = el("div", {}, controls(this.kind, this.widthLabel), this.two, this.note, this.more);
+  key = ""; // of the run that is shown
+  language = "";
   /** @type {{ now: Answer, was: Answer, key: string } | null} */
   answers = null;
 
-  constructor(/** @type {Acts} */ { layoutChanged }) {
-    this.changed = layoutChanged;
-  }
-
-  /** @param {Shown} shown */
-  headline({ run, texts }) {
-    const { answers } = this;
+  headline() {
+    const { answers, shown } = this;
+    const { run, texts } = shown;
     if (!run.tasks[0]) return [texts.masks.alone];
     if (answers?.key !== run.key || this.#kind.kind === "none") return [texts.masks.plain];
     const [now, was] = [answers.now, answers.was].map(({ label, share }) => `${quoted(label)} (${fixed(share, 3)})`);
@@ -59,32 +47,32 @@ export class MasksStep {
     return texts.masks.same(now);
   }
 
-  /** @param {Shown} shown */
-  show(shown) {
-    const { run, texts } = shown;
-    if (this.shown?.texts !== texts) {
+  draw() {
+    const { run, numbers, texts } = this.shown;
+    if (this.language !== texts.language) {
+      this.language = texts.language;
       this.kind.replaceChildren(...options(Object.entries(texts.masks.kinds)));
       this.kind.setAttribute("aria-label", texts.masks.grid);
       this.widthLabel.replaceChildren(`${texts.masks.width} `, this.width, this.widthSaid);
     }
-    if (this.shown?.run.key !== run.key) {
+    if (this.key !== run.key) {
+      this.key = run.key;
       this.#asked.stop();
       this.answers = null;
       this.kind.value = "none";
       this.said.textContent = "";
     }
-    this.shown = shown;
     this.note.textContent = texts.masks.note;
     this.padding.textContent = texts.masks.padding;
     this.bugs.textContent = texts.masks.bugs;
     this.more.hidden = !document.getElementById("viz-tabs"); // a lesson in a file has no other tabs
-    this.padding.hidden = !shown.numbers.ids || Boolean(run.changed); // patches are never padded
+    this.padding.hidden = !numbers.ids || Boolean(run.changed); // patches are never padded
     this.#draw();
   }
 
   // A text gets [PAD] in a batch alone.
   async #pad() {
-    const { run } = /** @type {Shown} */ (this.shown);
+    const { run } = this.shown;
     if (!run.valid.includes(false)) {
       const padded = await this.#asked.run((fresh) => fresh(withPadding(run, fresh.signal)));
       if (!padded || run !== current.run || !this.node.clientWidth) return; // what was asked for here is left
@@ -104,9 +92,7 @@ export class MasksStep {
   }
 
   #draw() {
-    const { shown } = this;
-    if (!shown) return;
-    const { run, place, texts } = shown;
+    const { run, place, texts } = this.shown;
     const kind = this.#kind;
     this.widthLabel.hidden = kind.kind !== "window";
     this.widthSaid.textContent = ` ${kind.width}`;
@@ -122,15 +108,13 @@ export class MasksStep {
   }
 
   async #run() {
-    const { shown } = this;
-    const task = shown?.run.tasks[0];
-    if (!shown) return;
-    const { run, place, texts } = shown;
+    const { run, place, texts } = this.shown;
+    const [task] = run.tasks;
     const kind = this.#kind;
     if (kind.kind === "none" || run.n > MOST || !task) {
       this.answers = null;
       this.said.textContent = "";
-      return this.changed();
+      return this.acts.layoutChanged();
     }
     this.said.textContent = texts.waiting;
     await this.#asked.run(
@@ -144,7 +128,7 @@ export class MasksStep {
         const [after, before] = [answerOf(now, place.query), answerOf(was, place.query)];
         this.answers = after && before ? { now: after, was: before, key: run.key } : null;
         this.said.textContent = this.answers ? "" : texts.masks.done;
-        this.changed();
+        this.acts.layoutChanged();
       },
       { pause: 250 },
     );

@@ -1,68 +1,59 @@
 // Step 11: one vector for the whole input: the first token's, the mean or the maximum.
 
 import { current } from "../core/app_state.js";
-import { button, caption, el } from "../core/dom.js";
+import { button, controls, el } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { isolated } from "../core/token_names.js";
 import { lengthOf } from "./arithmetic.js";
 import { fixed, signedText } from "./printed.js";
 import { PADDING, withPadding } from "./simple_masks.js";
+import { StepView } from "./step_view.js";
 import { VectorRows } from "./vector_rows.js";
 
 /** @import { Row } from "./vector_rows.js" */
-/** @import { Acts, Shown, StepView, Texts } from "./types.d.ts" */
+/** @import { Texts } from "./types.d.ts" */
 
 const FIRST = 4; // tokens with a row of their own
 const SHOWN = 2; // [PAD] tokens with a row of their own
 
-/** @implements {StepView} */
-export class PoolingStep {
+export class PoolingStep extends StepView {
   #asked = new Latest((sentence) => this.note.replaceChildren(sentence));
   sum = el("p", { class: "viz-learn-equation" });
-  note = caption();
-  counted = el("input", { type: "checkbox", onchange: () => this.shown && this.show(this.shown) });
+  counted = el("input", { type: "checkbox", onchange: () => this.draw() });
   countedLabel = el("label", { class: "viz-control" });
   pad = button("", () => this.#pad());
   moved = el("p", { class: "viz-learn-equation viz-learn-moved", role: "status" });
   /** @type {{ key: string, all: Float32Array[] } | null} of all tokens, padding too */
   found = null;
-  /** @type {Shown | null} */
-  shown = null;
   /** @type {Run | null} before [PAD] was put beside it */
   alone = null;
+  rows = new VectorRows(this.acts);
+  node = el("div", {}, ...[this.rows.node, this.sum, controls(this.countedLabel, this.pad), this.moved, this.note]);
 
-  constructor(/** @type {Acts} */ { choose, layoutChanged }) {
-    this.changed = layoutChanged;
-    this.rows = new VectorRows((around) => choose({ around }));
-    const choices = el("div", { class: "viz-controls" }, this.countedLabel, this.pad);
-    this.node = el("div", {}, this.rows.node, this.sum, choices, this.moved, this.note);
-  }
-
-  /** @param {Shown} shown */
-  headline({ run, texts }) {
+  headline() {
+    const { run, texts } = this.shown;
     const [vector] = this.found?.key === run.key ? this.found.all : [];
     return vector ? texts.pooling.headline(run.real().length, vector.length) : [];
   }
 
-  /** @param {Shown} shown */
-  async show(shown) {
-    const { run, texts } = shown;
-    this.shown = shown;
+  async draw() {
+    const { run, texts } = this.shown;
     this.note.textContent = run.grid ? texts.pooling.notePicture : texts.pooling.note;
-    this.#offer(shown);
+    this.#offer();
     if (this.found?.key !== run.key) {
       await this.#asked.run(async (fresh) => {
         const { shape, values } = await fresh(run.numbers("learn/outputs"));
         const vector = (/** @type {number} */ token) => values.subarray(token * shape[1], (token + 1) * shape[1]);
         this.found = { key: run.key, all: run.tokens.map((_, token) => vector(token)) };
-        this.changed();
+        this.acts.layoutChanged();
       });
     }
-    if (this.found?.key === run.key) this.#draw(shown, this.found.all);
+    if (this.found?.key === this.shown.run.key) this.#draw(this.found.all);
   }
 
   // Offer to count [PAD] by mistake if the run has padding; otherwise, to add padding.
-  #offer(/** @type {Shown} */ { run, numbers, texts }) {
+  #offer() {
+    const { run, numbers, texts } = this.shown;
     const words = texts.pooling;
     const isPadded = run.valid.includes(false);
     if (!isPadded) [this.alone, this.counted.checked] = [null, false];
@@ -74,8 +65,8 @@ export class PoolingStep {
     this.moved.textContent = "";
   }
 
-  /** @type {(shown: Shown, all: Float32Array[]) => void} */
-  #draw({ run, place, texts }, all) {
+  #draw(/** @type {Float32Array[]} */ all) {
+    const { run, place, texts } = this.shown;
     const tokens = this.counted.checked ? run.tokens.map((_, token) => token) : run.real();
     const vectors = tokens.map((token) => all[token]);
     const n = vectors.length;
@@ -108,7 +99,6 @@ export class PoolingStep {
   // Run the text beside a longer one, with a mask that hides its [PAD] from all; or go back.
   async #pad() {
     const { shown, alone } = this;
-    if (!shown) return;
     if (alone) return current.enter(alone);
     this.moved.textContent = shown.texts.waiting;
     await this.#asked.run(async (fresh) => {

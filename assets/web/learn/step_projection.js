@@ -7,33 +7,26 @@ import { asksFor } from "./cover.js";
 import { fixed, signedText } from "./printed.js";
 import { spoken } from "./sentences.js";
 import { stageName } from "./step_residual.js";
+import { StepView } from "./step_view.js";
 import { VectorRows } from "./vector_rows.js";
-
-/** @import { Acts, Shown, StepView } from "./types.d.ts" */
 
 const ASKED = "one-number"; // the exercise
 const LARGEST = 3; // products that are written out, as the exercise does
 
-/** @implements {StepView} */
-export class ProjectionStep {
+export class ProjectionStep extends StepView {
   sum = el("p", { class: "viz-learn-equation" });
-  vectors = el("div", { class: "viz-learn-three" });
+  vectors = oneStop(el("div", { class: "viz-learn-three" }));
   says = caption();
-  note = caption();
-  constructor(/** @type {Acts} */ { choose }) {
-    this.choose = choose;
-    oneStop(this.vectors);
-    this.rows = new VectorRows((around) => choose({ around }));
-    this.node = el("div", {}, this.vectors, this.says, this.note, this.rows.node, this.sum);
-  }
+  rows = new VectorRows(this.acts);
+  node = el("div", {}, this.vectors, this.says, this.note, this.rows.node, this.sum);
 
-  /** @param {Shown} shown */
-  headline({ run, place, texts }) {
+  headline() {
+    const { run, place, texts } = this.shown;
     return texts.projection.headline(run.tokens[place.query], `${place.layer}.${place.head}`, run.tokens[place.key]);
   }
 
-  /** @param {Shown} shown */
-  show({ run, place, numbers, texts }) {
+  draw() {
+    const { run, place, numbers, texts } = this.shown;
     const [found, words] = [numbers.projection, texts.projection];
     if (!found) return;
     const [query, key] = [run.tokens[place.query], run.tokens[place.key]];
@@ -71,9 +64,8 @@ export class ProjectionStep {
     this.note.textContent = words.note(found.x.length);
   }
 
-  /** @param {number} dim */
-  print(dim) {
-    this.choose({ dim });
+  print(/** @type {number} */ dim) {
+    this.acts.choose({ dim });
   }
 
   /** @type {(name: string, values: number[], chosen?: number) => HTMLElement[]} */
@@ -85,7 +77,7 @@ export class ProjectionStep {
       const text = signedText(value, 2);
       if (chosen === undefined) return el("span", { style }, text);
       const title = `q[${at}]`; // its name while the number is covered
-      const press = () => this.choose({ dim: at });
+      const press = () => this.print(at);
       return el(
         "button",
         { type: "button", style, title, "aria-pressed": String(at === chosen), onclick: press },

@@ -1,32 +1,29 @@
 // Step 6: the vector after each part of the block, and each norm worked out for one number.
 
-import { caption, el } from "../core/dom.js";
+import { el } from "../core/dom.js";
 import { asksFor } from "./cover.js";
 import { NormPlacement } from "./norm_placement.js";
 import { addingUp, fixed, signedText } from "./printed.js";
+import { StepView } from "./step_view.js";
 import { VectorRows } from "./vector_rows.js";
 
 /** @import { Row } from "./vector_rows.js" */
-/** @import { Acts, Norm, Shown, Stage, StepView, Texts } from "./types.d.ts" */
+/** @import { Norm, Stage, Texts } from "./types.d.ts" */
 
 const ASKED = /** @type {Record<string, string>} */ ({
   residual_attention: "residual-cell",
   norm_attention: "normed-cell",
 });
 
-/** @implements {StepView} */
-export class ResidualStep {
+export class ResidualStep extends StepView {
   norms = el("div", { class: "viz-learn-norms" });
-  note = caption();
-  placement = new NormPlacement();
+  placement = new NormPlacement(this.acts);
+  views = [this.placement];
+  rows = new VectorRows(this.acts);
+  node = el("div", {}, this.rows.node, this.norms, this.note, this.placement.node);
 
-  constructor(/** @type {Acts} */ { choose }) {
-    this.rows = new VectorRows((around) => choose({ around }));
-    this.node = el("div", {}, this.rows.node, this.norms, this.note, this.placement.node);
-  }
-
-  /** @param {Shown} shown */
-  headline({ run, place, numbers, texts }) {
+  headline() {
+    const { run, place, numbers, texts } = this.shown;
     const own = (numbers.stages ?? []).filter(({ id }) => id !== "norm_final"); // the block's
     const lengths = own.flatMap(({ vector, length }) => (vector && length !== null ? [length] : []));
     if (!lengths.length) return [];
@@ -34,11 +31,9 @@ export class ResidualStep {
     return texts.residual.headline(run.tokens[place.query], fixed(first, 1), fixed(last, 1));
   }
 
-  /** @param {Shown} shown */
-  show(shown) {
-    const { place, numbers, texts } = shown;
+  draw() {
+    const { place, numbers, texts } = this.shown;
     const stages = numbers.stages ?? [];
-    this.placement.show(shown);
     /** @type {Row[]} */
     const rows = stages.flatMap(({ id, title, vector }) =>
       vector ? [{ name: stageName(texts, { id, title }), values: vector, ...(ASKED[id] && { asks: ASKED[id] }) }] : [],

@@ -1,41 +1,32 @@
 // Step 1: the text as tokens, each with its place and its number in the vocabulary, or the picture as its patches; and
 // the whole encoder in a line.
 
-import { caption, el, fit } from "../core/dom.js";
+import { el, fit } from "../core/dom.js";
+import { Latest } from "../core/latest.js";
 import { isolated } from "../core/token_names.js";
 import { oneStop } from "../views/one_stop.js";
 import { asksFor } from "./cover.js";
 import { woven } from "./sentences.js";
-import { Latest } from "../core/latest.js";
-
-/** @import { Acts, Shown, StepView, Texts } from "./types.d.ts" */
+import { StepView } from "./step_view.js";
 
 const MOST = 128; // cards at a time
 
-/** @implements {StepView} */
-export class TokensStep {
-  cards = el("div", { class: "viz-learn-cards" });
-  note = caption();
-  patches = new PatchGrid();
-  map = new EncoderMap();
+export class TokensStep extends StepView {
+  cards = oneStop(el("div", { class: "viz-learn-cards" }));
+  patches = new PatchGrid(this.acts);
+  map = new EncoderMap(this.acts);
+  views = [this.patches, this.map];
   node = el("div", {}, this.cards, this.patches.node, this.note, this.map.node);
 
-  constructor(/** @type {Acts} */ { choose }) {
-    this.choose = choose;
-    oneStop(this.cards);
-  }
-
-  /** @param {Shown} shown */
-  headline({ run, numbers, texts: { tokens } }) {
+  headline() {
+    const { run, numbers, texts } = this.shown;
+    const { tokens } = texts;
     const said = run.grid ? tokens.picture : numbers.ids ? tokens.headline : tokens.named;
     return woven(said("\u0000"), el("span", asksFor("n-tokens"), String(run.n)));
   }
 
-  /** @param {Shown} shownRun */
-  show(shownRun) {
-    const { run, place, numbers, texts } = shownRun;
-    this.patches.show(shownRun);
-    this.map.show(shownRun);
+  draw() {
+    const { run, place, numbers, texts } = this.shown;
     const words = texts.tokens;
     const shown = Math.min(run.n, MOST);
     const cards = Array.from({ length: shown }, (_, at) => {
@@ -47,7 +38,7 @@ export class TokensStep {
           type: "button",
           class: `viz-learn-card${run.special[at] ? " viz-learn-special" : ""}`,
           "aria-pressed": String(at === place.query),
-          onclick: () => this.choose({ query: at }),
+          onclick: () => this.acts.choose({ query: at }),
         },
         el("b", { dir: "auto" }, isolated(run.tokens[at])),
         ...facts.map((fact) => el("small", {}, fact)),
@@ -62,14 +53,13 @@ export class TokensStep {
   }
 }
 
-class EncoderMap {
+class EncoderMap extends StepView {
   title = el("h4");
   parts = el("ol", { class: "viz-learn-map" });
-  note = caption();
   node = el("section", {}, this.title, this.parts, this.note);
 
-  /** @param {Shown} shown */
-  show({ run, numbers, texts }) {
+  draw() {
+    const { run, numbers, texts } = this.shown;
     const { map: words, steps } = texts;
     const wide = numbers.embedding?.out.length;
     const units = numbers.ffn?.after.length;
@@ -93,17 +83,17 @@ class EncoderMap {
 
 const [WIDEST, CLOSE] = [320, 120]; // pixels of the picture, and of the patch beside it
 
-class PatchGrid {
+class PatchGrid extends StepView {
   #loading = new Latest();
   picture = el("canvas", { role: "img" });
   patch = el("canvas", { role: "img" });
-  said = el("figcaption", { class: "viz-caption" });
-  node = el("figure", { class: "viz-learn-patches", hidden: true }, this.picture, this.patch, this.said);
+  title = el("figcaption", { class: "viz-caption" });
+  node = el("figure", { class: "viz-learn-patches", hidden: true }, this.picture, this.patch, this.title);
   /** @type {{ key: string, image: HTMLImageElement } | null} */
   found = null;
 
-  /** @param {Shown} shown */
-  async show({ run, place, texts }) {
+  async draw() {
+    const { run } = this.shown;
     this.node.hidden = !run.grid;
     if (!run.grid) return;
     await this.#loading.run(async (fresh) => {
@@ -113,11 +103,12 @@ class PatchGrid {
       }
     });
     this.node.hidden = this.found?.key !== run.key;
-    if (this.found && !this.node.hidden) this.#draw(run, place.query, this.found.image, texts);
+    if (this.found && !this.node.hidden) this.#draw(this.found.image);
   }
 
-  /** @type {(run: Run, query: number, image: HTMLImageElement, texts: Texts) => void} */
-  #draw(run, query, image, texts) {
+  #draw(/** @type {HTMLImageElement} */ image) {
+    const { run, place, texts } = this.shown;
+    const { query } = place;
     const { rows, cols, prefix } = /** @type {NonNullable<Run["grid"]>} */ (run.grid);
     const side = Math.min(WIDEST / cols, WIDEST / rows);
     const [wide, high, at] = [side * cols, side * rows, query - prefix];
@@ -129,7 +120,7 @@ class PatchGrid {
     for (let line = 1; line < cols; line++) context.strokeRect(line * side, -1, 0, high + 2);
     for (let line = 1; line < rows; line++) context.strokeRect(-1, line * side, wide + 2, 0);
     this.patch.hidden = at < 0;
-    this.said.textContent = at < 0 ? texts.tokens.before(run.tokens[query]) : texts.tokens.patch(query, row, col);
+    this.title.textContent = at < 0 ? texts.tokens.before(run.tokens[query]) : texts.tokens.patch(query, row, col);
     this.picture.setAttribute("aria-label", texts.tokens.grid(rows, cols));
     if (at < 0) return;
     context.strokeStyle = getComputedStyle(this.node).getPropertyValue("--viz-mark") || "#d97706";
@@ -139,6 +130,6 @@ class PatchGrid {
     const [x, y] = [image.naturalWidth / cols, image.naturalHeight / rows];
     close.imageSmoothingEnabled = false;
     close.drawImage(image, col * x, row * y, x, y, 0, 0, CLOSE, CLOSE);
-    this.patch.setAttribute("aria-label", this.said.textContent);
+    this.patch.setAttribute("aria-label", this.title.textContent);
   }
 }

@@ -13,29 +13,25 @@ import { ProjectionStep } from "./step_projection.js";
 import { ResidualStep } from "./step_residual.js";
 import { TokensStep } from "./step_tokens.js";
 
-/** @import { Acts, StepView, TokenNumbers, Texts } from "./types.d.ts" */
-/** @typedef {{ id: keyof Texts["steps"], parts: string[], needs?: keyof TokenNumbers, make: (acts: Acts) => StepView }} StepPlace
+/** @import { StepView } from "./step_view.js" */
+/** @import { Acts, TokenNumbers, Texts } from "./types.d.ts" */
+/** @typedef {{ id: keyof Texts["steps"], parts: string[], needs?: keyof TokenNumbers, Step: new (acts: Acts) => StepView }} StepPlace
  *   `parts` of the spine; `needs` what the server may be unable to read of a model */
 
 /** @type {StepPlace[]} */
 export const STEPS = [
-  { id: "tokens", parts: [], make: (acts) => new TokensStep(acts) },
-  { id: "embedding", parts: ["x"], needs: "embedding", make: (acts) => new EmbeddingStep(acts) },
-  { id: "projection", parts: ["qkv"], needs: "projection", make: (acts) => new ProjectionStep(acts) },
-  {
-    id: "attention",
-    parts: ["scores", "softmax", "values"],
-    needs: "attention",
-    make: (acts) => new AttentionStep(acts),
-  },
-  { id: "heads", parts: ["output"], needs: "heads", make: (acts) => new HeadsStep(acts) },
-  { id: "residual", parts: ["residual", "norm"], needs: "stages", make: (acts) => new ResidualStep(acts) },
-  { id: "ffn", parts: ["ffn"], needs: "ffn", make: (acts) => new FfnStep(acts) },
-  { id: "depth", parts: ["out"], make: (acts) => new DepthStep(acts) },
-  { id: "knockout", parts: [], make: (acts) => new KnockoutStep(acts) },
-  { id: "masks", parts: ["scores"], make: (acts) => new MasksStep(acts) },
-  { id: "pooling", parts: ["out"], make: (acts) => new PoolingStep(acts) },
-  { id: "build", parts: [], make: (acts) => new BuildStep(acts) },
+  { id: "tokens", parts: [], Step: TokensStep },
+  { id: "embedding", parts: ["x"], needs: "embedding", Step: EmbeddingStep },
+  { id: "projection", parts: ["qkv"], needs: "projection", Step: ProjectionStep },
+  { id: "attention", parts: ["scores", "softmax", "values"], needs: "attention", Step: AttentionStep },
+  { id: "heads", parts: ["output"], needs: "heads", Step: HeadsStep },
+  { id: "residual", parts: ["residual", "norm"], needs: "stages", Step: ResidualStep },
+  { id: "ffn", parts: ["ffn"], needs: "ffn", Step: FfnStep },
+  { id: "depth", parts: ["out"], Step: DepthStep },
+  { id: "knockout", parts: [], Step: KnockoutStep },
+  { id: "masks", parts: ["scores"], Step: MasksStep },
+  { id: "pooling", parts: ["out"], Step: PoolingStep },
+  { id: "build", parts: [], Step: BuildStep },
 ];
 
 /** The step of a number, clamped. @type {(number: number) => number} */

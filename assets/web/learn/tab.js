@@ -25,7 +25,8 @@ import { languageOf, TEXTS } from "./texts.js";
 import { exercisesOf } from "./tried_out.js";
 
 /** @import { Exercise } from "./requests.js" */
-/** @import { Acts, Place, Shown, StepView } from "./types.d.ts" */
+/** @import { StepView } from "./step_view.js" */
+/** @import { Acts, Place, Shown } from "./types.d.ts" */
 
 const STEP = "learn.step"; // in the link
 const SEED = "learn.seed";
@@ -64,6 +65,13 @@ class LearnTab extends TabShell {
   agrees = el("p", { class: "viz-caption viz-learn-agrees" });
   question = new Question(() => this.#uncover());
   switches = new Switches();
+  /** @type {Acts} */
+  acts = {
+    choose: (place) => this.#choose(place),
+    layoutChanged: () => this.#say(),
+    signal: this.signal,
+    asks: (id) => this.cover.asks(id),
+  };
 
   constructor(/** @type {HTMLElement} */ root) {
     super(root, "viz-learn");
@@ -130,13 +138,13 @@ class LearnTab extends TabShell {
 
   /** @override */
   leave() {
-    for (const view of this.steps.values()) view.leave?.();
+    for (const view of this.steps.values()) view.clear();
   }
 
   /** To a step by its number. @param {number} step */
   go(step) {
     if (step === this.step || step < 1 || step > STEPS.length) return;
-    this.steps.get(this.step)?.leave?.();
+    this.steps.get(this.step)?.clear();
     this.step = step;
     this.question.node.style.visibility = "hidden"; // it is the last step's
     this.cover.show(null);
@@ -189,7 +197,7 @@ class LearnTab extends TabShell {
     if (!shown) return;
     const view = this.#view(step);
     this.sentence.replaceChildren(
-      ...[this.missing.hidden ? view.headline(shown) : this.texts.steps[STEPS[step - 1].id]].flat(),
+      ...[this.missing.hidden ? view.headline() : this.texts.steps[STEPS[step - 1].id]].flat(),
     );
     const weights = view instanceof AttentionStep ? (view.weights ?? shown.numbers.attention?.weights) : null;
     const row = weights ? Float32Array.from(weights) : null;
@@ -199,14 +207,7 @@ class LearnTab extends TabShell {
   }
 
   #view(/** @type {number} */ step) {
-    /** @type {Acts} */
-    const acts = {
-      choose: (place) => this.#choose(place),
-      layoutChanged: () => step === this.step && this.#say(),
-      signal: this.signal,
-      asks: (id) => this.cover.asks(id),
-    };
-    const view = this.steps.get(step) ?? STEPS[step - 1].make(acts);
+    const view = this.steps.get(step) ?? new STEPS[step - 1].Step(this.acts);
     this.steps.set(step, view);
     return view;
   }
@@ -218,7 +219,7 @@ class LearnTab extends TabShell {
 
   #uncover() {
     this.cover.show(this.question.open);
-    this.steps.get(this.step)?.asked?.();
+    this.steps.get(this.step)?.asked();
     this.#print(this.question.now);
   }
 
@@ -229,9 +230,7 @@ class LearnTab extends TabShell {
     if (asked === this.#printed || (exercise && step !== this.step)) return;
     this.#printed = asked;
     if (cell === null) return;
-    const view = this.#view(this.step);
-    if (view.print) view.print(cell);
-    else this.#choose({ around: cell });
+    this.#view(this.step).print(cell);
   }
 
   #choose(/** @type {Partial<Place>} */ { dim, around, ...place }) {

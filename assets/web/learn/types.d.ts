@@ -114,16 +114,3 @@ export interface Acts {
   /** Whether an exercise is asked of which the answer is neither found nor shown. */
   asks: (id: string) => boolean;
 }
-export interface StepView {
-  node: HTMLElement;
-  /** What stands below the question. */
-  beside?: HTMLElement;
-  show: (shown: Shown) => unknown;
-  /** The sentence over the step, once it is shown. */
-  headline: (shown: Shown) => string | (string | Node)[];
-  /** Other exercises are open. */
-  asked?: () => unknown;
-  /** One asks for this number of a vector, which is not one of the model's width. */
-  print?: (cell: number) => unknown;
-  leave?: () => unknown;
-}

@@ -8,7 +8,7 @@ import { asksFor } from "./cover.js";
 import { addingUp, choosing, fitting, fixed, signedText, windowStart } from "./printed.js";
 import { TEXTS } from "./texts.js";
 
-/** @import { Texts } from "./types.d.ts" */
+/** @import { Acts, Texts } from "./types.d.ts" */
 /** @typedef {ArrayLike<number>} Vector */
 /** @typedef {{ name: string, values: Vector, part?: "addend" | "sum", press?: () => unknown, chosen?: boolean,
  *   asks?: string, times?: { text: string, asks: string } }} Row
@@ -26,8 +26,8 @@ export class VectorRows {
   words = TEXTS.en.vectors;
   node = el("div", { class: "viz-learn-vectors", role: "table" });
 
-  /** `choose` is told the dimension that was clicked. @param {(dim: number) => unknown} choose */
-  constructor(choose) {
+  /** `choose` is told the dimension that was clicked. @param {Pick<Acts, "choose">} acts */
+  constructor({ choose }) {
     this.choose = choose;
     oneStop(this.node);
     onWidth(this.node, () => requestAnimationFrame(() => this.draw()));
@@ -82,7 +82,7 @@ export class VectorRows {
     const strip = el("canvas", {
       role: "cell",
       "aria-label": this.words.strip(name, n),
-      onclick: (event) => this.choose(dimAt(event, n)),
+      onclick: (event) => this.choose({ around: dimAt(event, n) }),
       onpointermove: (event) => {
         const dim = dimAt(event, n);
         event.currentTarget.title = asks ? String(dim) : `${dim}: ${fixed(values[dim], 4)}`;
