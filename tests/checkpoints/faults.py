@@ -1,8 +1,10 @@
 """What a fault must be, files to spoil, and models of which each is built once."""
 
+import json
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from safetensors.numpy import save
@@ -33,6 +35,16 @@ def write(tensors: Mapping[str, Tensor], path: Path) -> None:
     """A file of tensors on the CPU, as safetensors.torch writes it, in a fifth of the time."""
     path.unlink(missing_ok=True)  # what was loaded from it may still be mapped to memory
     path.write_bytes(save({name: tensor.numpy() for name, tensor in tensors.items()}))
+
+
+def write_own(folder: Path, axes: Mapping[str, Any], **about: object) -> Path:
+    """A folder of our own family with random weights, to be spoiled or completed."""
+    folder.mkdir(parents=True, exist_ok=True)
+    file = {"model_type": "viz_encoder", "encoder": axes, **about}
+    (folder / "config.json").write_text(json.dumps(file))
+    config = EncoderConfig.from_axes(axes)
+    write(Encoder(config).state_dict(), folder / "model.safetensors")
+    return folder
 
 
 def built_once(build: Callable[[EncoderConfig], Encoder]) -> Callable[[EncoderConfig], Encoder]:
