@@ -75,8 +75,8 @@ def sentences(rule: str, count: int, held_out: bool = True, seed: int = 7):
 
 
 @pytest.fixture(scope="module")
-def model():
-    return vz.load("grammar", device="cpu")
+def model(request):
+    return request.getfixturevalue("grammar")
 
 
 @pytest.fixture(scope="module")
@@ -92,32 +92,6 @@ def test_the_answers_are_all_words_that_make_a_sentence(rule: str):
             before, after = made.words[:at], made.words[at + 1 :]
             right = {word for word in grammar.WORDS if belongs(rule, [*before, word, *after])}
             assert right == answers, (made.words, at)
-
-
-@pytest.mark.parametrize("rule", grammar.RULES)
-def test_another_word_at_the_source_would_make_the_answer_wrong(rule: str):
-    others = {a: b for pair in grammar.NOUNS for a, b in (pair, pair[::-1])}
-    others |= dict(
-        zip(
-            ["girl", "woman", "queen", "boy", "man", "king"],
-            ["boy", "man", "king", "girl", "woman", "queen"],
-            strict=True,
-        )
-    )
-    others |= dict(zip("([{)]}abcdefgh", "[{(]})bcdefgha", strict=True))
-    for made in sentences(rule, 40):
-        for source in made.sources.values():
-            changed = list(made.words)
-            changed[source] = others[changed[source]]
-            assert not belongs(rule, changed), (made.words, source)
-
-
-def test_what_an_attractor_is():
-    made = grammar.Sentence(["the", "keys", "to", "the", "cabinet", "are", "old"])
-    made.rule(5, 1, "are")
-    assert made.crosses(5)
-    made.words[4] = "cabinets"
-    assert not made.crosses(5)
 
 
 @pytest.mark.parametrize("rule", grammar.RULES)

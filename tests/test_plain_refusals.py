@@ -2,12 +2,14 @@
 
 import copy
 from dataclasses import replace
+from functools import partial
 
 import pytest
 import torch
 from torch import nn
 
 import viz_encoder as vz
+from tests.refusals import refused
 from viz_encoder import analyses
 from viz_encoder.corpora.examples import Example
 from viz_encoder.errors import InputError, SelectionError, VizEncoderError
@@ -29,11 +31,12 @@ def test_a_run_in_another_precision_is_measured(grammar, trace):
         assert abs(analyses.value_weighted(encoder, run, 1, 0).norms - expected).max() < 1e-5
 
 
-@pytest.mark.parametrize("head", [lambda a: a, lambda a, b, c: a, nn.Identity()])
-def test_a_head_takes_states_and_mask(trace, head):
-    with pytest.raises(InputError, match="head cannot be called with hidden states and mask"):
-        vz.pool(trace.output[None], trace.valid[None], "pooler", head=head)
-    found = vz.pool(trace.output[None], trace.valid[None], "pooler", head=lambda a, *more: a[:, 1])
+def test_a_head_takes_states_and_mask(trace):
+    given = trace.output[None], trace.valid[None], "pooler"
+    for head in (lambda a: a, lambda a, b, c: a, nn.Identity()):
+        says = "head cannot be called with hidden states and mask"
+        refused(InputError, says, vz.pool, *given, head=head)
+    found = vz.pool(*given, head=lambda a, *more: a[:, 1])
     assert torch.equal(found[0], trace.output[1])
 
 
@@ -49,29 +52,25 @@ def test_a_run_of_nan_says_so(grammar, trace):
         analyses.predictions(broken, trace)
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda g: vz.effect(g, TEXT),
-        lambda g: vz.patch(g, TEXT, "the key to the cabinet [MASK] old"),
-        lambda g: vz.attribute(g, TEXT),
-    ],
-)
-def test_what_runs_parts_of_a_model_is_refused_in_its_knock(grammar, call):
-    ablated = vz.ablate(grammar.model.layers[1], {(0, 0): "zero"})
-    with pytest.raises(SelectionError, match=r"cannot be used inside vz\.ablate"), ablated:
-        call(grammar)
+def test_what_runs_parts_of_a_model_is_refused_in_its_knock(grammar):
     other = vz.load("grammar").model
-    with vz.ablate(other, {(1, 0): "zero"}):
-        other(torch.tensor([[1, 2]]))
-        call(grammar)
+    for call in (
+        vz.effect,
+        partial(vz.patch, other="the key to the cabinet [MASK] old"),
+        vz.attribute,
+    ):
+        with vz.ablate(grammar.model.layers[1], {(0, 0): "zero"}):
+            refused(SelectionError, r"cannot be used inside vz\.ablate", call, grammar, TEXT)
+        with vz.ablate(other, {(1, 0): "zero"}):
+            other(torch.tensor([[1, 2]]))
+            call(grammar, TEXT)
 
 
-@pytest.mark.parametrize("given", [[[1, 1]], [[0, 0, 0]], [[[1, 1, 1]]]])
-def test_a_mask_is_called_as_it_was_given(grammar, given):
-    with pytest.raises(InputError, match="attention_mask") as fault:
-        vz.capture(grammar, torch.tensor([[1, 2, 3]]), attention_mask=torch.tensor(given))
-    assert "valid" not in str(fault.value)
+def test_a_mask_is_called_as_it_was_given(grammar):
+    for given in ([[1, 1]], [[0, 0, 0]], [[[1, 1, 1]]]):
+        with pytest.raises(InputError, match="attention_mask") as fault:
+            vz.capture(grammar, torch.tensor([[1, 2, 3]]), attention_mask=torch.tensor(given))
+        assert "valid" not in str(fault.value)
 
 
 def test_an_empty_choice_is_refused(grammar, trace):
@@ -86,8 +85,7 @@ def test_an_empty_choice_is_refused(grammar, trace):
         (lambda: vz.Trace.load(""), "path is empty"),
         (lambda: grammar.save(""), "folder is empty"),
     ):
-        with pytest.raises(VizEncoderError, match=words):
-            call()
+        refused(VizEncoderError, words, call)
 
 
 def test_one_token_has_no_neighbor(grammar):

@@ -142,10 +142,7 @@ def test_the_main_array(results, trace):
     assert np.abs(np.asarray(results["row"]) - weights[2]).max() <= 1e-6
     assert np.abs(np.asarray(results["column"]) - weights[:, 2]).max() <= 1e-6
     assert results["row"].weights @ np.ones(7) == pytest.approx(1, abs=1e-6)
-
-
-def test_the_main_array_as_numpy_2_asks_for_it(results):
-    column = results["column"]
+    column = results["column"]  # as numpy 2 asks for it
     assert np.asarray(column).dtype == np.float32
     assert np.asarray(column, dtype=np.float64).dtype == np.float64
     assert np.shares_memory(np.asarray(column), column.weights)
@@ -318,13 +315,10 @@ def test_html_says_the_sizes(minilm, trace, found, report):
     assert report.sentence[:200] in said and report.check("gradient").evidence[:200] in said
 
 
-def test_only_text_read_from_right_to_left_is_isolated_in_sentences():
+def test_words_in_sentences():
+    said = [after_blocks(n) for n in (0, 1, 2)]
+    assert said == ["after 0 blocks", "after 1 block", "after 2 blocks"]
     for text in ("سلام", "שלום", "##לום", "dog שלום", "١٢"):
         assert quoted(text) == f"“\u2068{text}\u2069”"
     for text in ("", "dog", "[CLS]", "привет", "犬", "12"):
         assert quoted(text) == f"“{text}”"
-
-
-def test_one_block_is_not_called_blocks():
-    said = [after_blocks(n) for n in (0, 1, 2)]
-    assert said == ["after 0 blocks", "after 1 block", "after 2 blocks"]

@@ -6,17 +6,17 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from viz_encoder.attribute_command import add_attribute
 from viz_encoder.audit.command import add_audit
-from viz_encoder.checkpoints import BUILTIN, Plan, known_families, load, plan
+from viz_encoder.checkpoints import BUILTIN, Plan, known_families, plan
+from viz_encoder.commands.attribute import add_attribute
+from viz_encoder.commands.corpus import add_corpus
+from viz_encoder.commands.effect import add_effect
+from viz_encoder.commands.export import add_export
+from viz_encoder.commands.lesson import add_lesson
+from viz_encoder.commands.pool import add_pool
+from viz_encoder.commands.terminal import add_model, opened, print_anything, typed
 from viz_encoder.config.anatomy import anatomy
-from viz_encoder.corpus_command import add_corpus
-from viz_encoder.effect_command import add_effect
 from viz_encoder.errors import VizEncoderError
-from viz_encoder.export_command import add_export
-from viz_encoder.lesson_command import add_lesson
-from viz_encoder.pool_command import add_pool
-from viz_encoder.terminal import add_model, print_anything, typed
 from viz_encoder.trace import Trace, capture
 from viz_encoder.trace.saved import KIND
 from viz_encoder.trace.saved_file import require_name
@@ -140,7 +140,7 @@ def _desktop(given: argparse.Namespace) -> None:
 def _trace(given: argparse.Namespace) -> None:
     require_name(given.output, KIND)
     require_writable(given.output)
-    encoder = load(given.model, device=given.device, part=given.part)
+    encoder = opened(given)
     source = Path(given.source) if encoder.kind == "image" else typed(given.source)
     if encoder.kind == "text" and is_file(Path(given.source)):
         print(f"{given.source} is read as a text; for a picture add --model scene", file=sys.stderr)

@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from huggingface_hub import constants
@@ -12,9 +13,9 @@ from huggingface_hub.errors import LocalEntryNotFoundError
 from huggingface_hub.utils import HfHubHTTPError
 
 import viz_encoder as vz
-from tests.checkpoints.faults import refuse
+from tests.checkpoints.faults import refuse, write_own
 from tests.checkpoints.pretended_hub import COMMIT, Hub, pretended_hub, tiny_bert
-from tests.checkpoints.test_shards import sharded
+from tests.checkpoints.test_shards import AXES
 from viz_encoder.checkpoints import (
     cached_names,
     fetch,
@@ -102,15 +103,11 @@ def test_a_name_that_is_nowhere_says_both(hub):
     assert said.endswith("The built-in models are all-MiniLM-L6-v2, scene, grammar, everyday.")
 
 
-@pytest.mark.parametrize(
-    ("name", "meant"),
-    [
-        *(("all-minilm", "all-MiniLM-L6-v2"), ("ALL-MINILM-L6-V2", "all-MiniLM-L6-v2")),
-        *(("MiniLM", "all-MiniLM-L6-v2"), ("grammer", "grammar"), ("scenes", "scene")),
-    ],
-)
-def test_a_name_that_is_nearly_built_in_says_which(name, meant, hub):
-    assert refuse(name).endswith(f"; did you mean {meant!r}?")
+def test_a_name_that_is_nearly_built_in_says_which(hub):
+    meant = {"all-MiniLM-L6-v2": ("all-minilm", "ALL-MINILM-L6-V2", "MiniLM")}
+    for built_in, names in (meant | {"grammar": ("grammer",), "scene": ("scenes",)}).items():
+        for name in names:
+            assert refuse(name).endswith(f"; did you mean {built_in!r}?")
 
 
 def test_pickles_alone_are_refused_before_any_download(hub):
@@ -121,20 +118,20 @@ def test_pickles_alone_are_refused_before_any_download(hub):
     assert hub.brought() == [] and cache() == []
 
 
-@pytest.mark.parametrize(
-    ("content", "kind", "says"),
-    [
-        (config(model_type="mamba"), UnknownFamily, "model_type 'mamba'; we load"),
-        (config(model_type="bert", auto_map={"AutoModel": "x.Y"}), UnsafeFile, "auto_map"),
-        (b"[1]", CheckpointError, "cannot be read"),
-        (b"<html>", CheckpointError, "a proxy or a login page"),
-        (b"[" * 100_000, CheckpointError, "cannot be read"),
-        (None, CheckpointError, "has no config.json"),
-    ],
-)
-def test_what_cannot_be_loaded_is_not_downloaded(hub, content, kind, says):
-    changed(hub, config__json=content)
-    assert says in refuse(NAME, kind)
+CONFIGS = [
+    (config(model_type="mamba"), UnknownFamily, "model_type 'mamba'; we load"),
+    (config(model_type="bert", auto_map={"AutoModel": "x.Y"}), UnsafeFile, "auto_map"),
+    (b"[1]", CheckpointError, "cannot be read"),
+    (b"<html>", CheckpointError, "a proxy or a login page"),
+    (b"[" * 100_000, CheckpointError, "cannot be read"),
+    (None, CheckpointError, "has no config.json"),
+]
+
+
+def test_what_cannot_be_loaded_is_not_downloaded(hub):
+    for content, kind, says in CONFIGS:
+        changed(hub, config__json=content)
+        assert says in refuse(NAME, kind)
     assert hub.brought() == [] and cache() == []
 
 
@@ -160,17 +157,14 @@ def test_what_sentence_transformers_adds_comes_too(hub):
     assert set(more) <= set(files) and not {"onnx/model.safetensors", "2_Dense/x.py"} & set(files)
 
 
-@pytest.mark.parametrize(
-    ("status", "says"),
-    [
+def test_statuses_of_the_hub(hub):
+    for status, says in (
         (429, "too many requests from here (429)"),
         (503, "a problem of its own (503)"),
         (418, "The hub did not give organization/model"),
-    ],
-)
-def test_statuses_of_the_hub(hub, status, says):
-    hub.faults[NAME] = status
-    assert says in refuse(NAME)
+    ):
+        hub.faults[NAME] = status
+        assert says in refuse(NAME)
 
 
 def test_gated_models_and_revisions(hub):
@@ -181,10 +175,9 @@ def test_gated_models_and_revisions(hub):
 
 
 def test_what_answers_in_the_hubs_place(hub):
-    hub.said[NAME] = b"<html>Please log in to this network</html>"
-    assert "is there a proxy or a login page in between?" in refuse(NAME)
-    hub.said[NAME] = b"[]"
-    assert "is there a proxy or a login page in between?" in refuse(NAME)
+    for said in (b"<html>Please log in to this network</html>", b"[]"):
+        hub.said[NAME] = said
+        assert "is there a proxy or a login page in between?" in refuse(NAME)
 
 
 def test_a_hub_that_does_not_answer(hub, monkeypatch):
@@ -262,42 +255,32 @@ def test_without_room_nothing_is_begun(hub, monkeypatch):
     assert hub.brought() == []
 
 
-@pytest.mark.parametrize(
-    ("fault", "says"),
-    [
-        (LocalEntryNotFoundError("no\nnetwork"), "the hub cannot be reached from here"),
-        (ConnectionError("reset"), "the hub cannot be reached from here"),
-        (TimeoutError(), "the hub did not answer in time"),
-        (HfHubHTTPError.__bases__[0]("a proxy refused"), "the hub cannot be reached from here"),
-        (OSError(errno.ENOSPC, "No space left"), "in the hub's local cache: No space left"),
-    ],
-)
-def test_a_download_that_fails_says_why(hub, monkeypatch, fault, says):
-    def fail(*_: object, **__: object) -> None:
-        raise fault
-
-    monkeypatch.setattr(hub_module, "snapshot_download", fail)
-    assert says in refuse(NAME)
+FAULTS = [
+    (LocalEntryNotFoundError("no\nnetwork"), "the hub cannot be reached from here"),
+    (ConnectionError("reset"), "the hub cannot be reached from here"),
+    (TimeoutError(), "the hub did not answer in time"),
+    (HfHubHTTPError.__bases__[0]("a proxy refused"), "the hub cannot be reached from here"),
+    (OSError(errno.ENOSPC, "No space left"), "in the hub's local cache: No space left"),
+]
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "a/b/c", "../b", "a/..", "/a", "a/", "a b/c", "a/b?x=1", "https://huggingface.co/a/b",
-        "a/b\n", "a/\0", "a" * 97 + "/b", "a/" + "b" * 97, "\u0430/b", "-a/b", "a\\b",
-    ],
-)  # fmt: skip
-def test_names_that_the_hub_is_never_asked_for(hub, name):
-    assert "A model on the hub is named organization/name" in refuse(name)
-    assert not hub.asked
+def test_a_download_that_fails_says_why(hub, monkeypatch):
+    for fault, says in FAULTS:
+        failing = Mock(side_effect=fault)
+        monkeypatch.setattr(hub_module, "snapshot_download", failing)
+        assert says in refuse(NAME)
 
 
-@pytest.mark.parametrize(
-    "revision",
-    ["../../x", "/etc/passwd", "a..b", "a//b", "\0", "x" * 300, " ", "-f", "a\nb", "\ud800"],
-)
-def test_revisions_that_the_hub_is_never_asked_for(hub, revision):
-    assert "is not a branch, tag or commit" in refuse(NAME, revision=revision)
+def test_what_the_hub_is_never_asked_for(hub):
+    for name in (
+        *("a/b/c", "../b", "a/..", "/a", "a/", "a b/c", "a/b?x=1", "https://huggingface.co/a/b"),
+        *("a/b\n", "a/\0", "a" * 97 + "/b", "a/" + "b" * 97, "\u0430/b", "-a/b", "a\\b"),
+    ):
+        assert "A model on the hub is named organization/name" in refuse(name)
+    for revision in (
+        *("../../x", "/etc/passwd", "a..b", "a//b", "\0", "x" * 300, " ", "-f", "a\nb", "\ud800"),
+    ):
+        assert "is not a branch, tag or commit" in refuse(NAME, revision=revision)
     assert not hub.asked
 
 
@@ -319,48 +302,41 @@ def test_the_store_that_all_models_share(hub, tmp_path):
         plan(NAME)
 
 
-@pytest.mark.parametrize(
-    ("readme", "says"),
-    [
-        ("---\nlicense: apache-2.0\n---\n# A", "apache-2.0"),
-        ("---\nlanguage: en\nlicense: mit\ntags:\n- x\n---\n", "mit"),
-        ('---\nlicense: "mit"\n---\n', "mit"),
-        ("---\nlicense:\n- cc-by-4.0\n- mit\n---\n", "cc-by-4.0"),
-        ("---\r\nlicense: mit\r\n---\r\n", "mit"),
-        ("\ufeff---\nlicense: mit\n---\n", "mit"),
-        ("---\nlicense_name: mine\n---\n", ""),
-        ("---\nlicense:\nlanguage: en\n---\n", ""),
-        ("---\nlicense: <script>alert(1)</script>\n---\n", ""),
-        ("---\nlicense: [mit, gpl]\n---\n", ""),
-        ("---\nlicense: mit\n", ""),
-        ("# A model\nlicense: mit\n", ""),
-        ("", ""),
-        ("---\n" * 50_000, ""),
-        ("---\n" + "license: " * 20_000, ""),
-        ("---\n" + " " * 200_000 + "license: mit\n---\n", ""),
-    ],
-)
-def test_licences_in_a_readme(tmp_path, readme, says):
-    (tmp_path / "README.md").write_bytes(readme.encode())
-    assert source.licence_of(tmp_path) == says
+READMES = {
+    "---\nlicense: apache-2.0\n---\n# A": "apache-2.0",
+    "---\nlanguage: en\nlicense: mit\ntags:\n- x\n---\n": "mit",
+    '---\nlicense: "mit"\n---\n': "mit",
+    "---\nlicense:\n- cc-by-4.0\n- mit\n---\n": "cc-by-4.0",
+    "---\r\nlicense: mit\r\n---\r\n": "mit",
+    "\ufeff---\nlicense: mit\n---\n": "mit",
+    "---\nlicense_name: mine\n---\n": "",
+    "---\nlicense:\nlanguage: en\n---\n": "",
+    "---\nlicense: <script>alert(1)</script>\n---\n": "",
+    "---\nlicense: [mit, gpl]\n---\n": "",
+    "---\nlicense: mit\n": "",
+    "# A model\nlicense: mit\n": "",
+    "": "",
+    "---\n" * 50_000: "",
+    "---\n" + "license: " * 20_000: "",
+    "---\n" + " " * 200_000 + "license: mit\n---\n": "",
+}
+
+
+def test_licences_in_a_readme(tmp_path):
+    for readme, says in READMES.items():
+        (tmp_path / "README.md").write_bytes(readme.encode())
+        assert source.licence_of(tmp_path) == says, readme[:80]
 
 
 def test_what_the_card_says_of_a_licence(tmp_path):
-    folder = sharded(tmp_path / "model")
+    folder = write_own(tmp_path, AXES)
+    readme = folder / "README.md"
     assert vz.load(folder, device="cpu").card.license == "not stated"
-    (folder / "README.md").write_bytes(b"---\nlicense: gpl-3.0\xff\n---")
-    assert vz.load(folder, device="cpu").card.license == "not stated"
-    (folder / "README.md").write_bytes(b"---\nlicense: gpl-3.0\n---")
-    assert vz.load(folder, device="cpu").card.license == "gpl-3.0"
-
-
-@pytest.mark.parametrize(
-    ("said", "shown"),
-    [("MIT", "MIT"), ("a\nb" * 100, "a ba"), (5, "not"), ({}, "not"), (["x"], "not")],
-)
-def test_a_licence_in_config_json(tmp_path, said, shown):
-    folder = sharded(tmp_path / "model")
-    file = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps({**file, "license": said}))
-    licence = vz.load(folder, device="cpu").card.license
-    assert licence.startswith(shown) and len(licence) <= 80
+    for content, says in ((b"gpl-3.0\xff", "not stated"), (b"gpl-3.0", "gpl-3.0")):
+        readme.write_bytes(b"---\nlicense: " + content + b"\n---")
+        assert vz.load(folder, device="cpu").card.license == says
+    readme.unlink()
+    for said, shown in (("MIT", "MIT"), ("a\nb" * 100, "a ba"), (5, "not"), ({}, "not")):
+        write_own(folder, AXES, license=said)
+        licence = vz.load(folder, device="cpu").card.license
+        assert licence.startswith(shown) and len(licence) <= 80

@@ -9,30 +9,15 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+import transformers
 from tokenizers import Tokenizer
 from torch import nn
 from torch.nn.utils.parametrizations import spectral_norm, weight_norm
 from torch.nn.utils.prune import random_unstructured
-from transformers import (
-    BertConfig,
-    BertForMaskedLM,
-    BertModel,
-    GPT2Config,
-    GPT2Model,
-    MPNetConfig,
-    MPNetModel,
-    PreTrainedTokenizerFast,
-    RobertaConfig,
-    RobertaModel,
-    ViTConfig,
-    ViTImageProcessor,
-    ViTModel,
-    pipeline,
-)
 
 import viz_encoder as vz
 from tests.checkpoints.cases import CASES
-from tests.checkpoints.faults import a_sentence
+from tests.checkpoints.faults import refuse
 from tests.checkpoints.parity import SIZES, TOLERANCE, Case, ask, compare, save
 from tests.checkpoints.saved import saved
 from tests.shape_checks import shapes_checked
@@ -60,16 +45,16 @@ def held(name: str):
     return found.reference, found.folder, found.encoder
 
 
-def tokenizer() -> PreTrainedTokenizerFast:
+def tokenizer() -> transformers.PreTrainedTokenizerFast:
     _, folder, _ = held("bert")
-    return PreTrainedTokenizerFast(
+    return transformers.PreTrainedTokenizerFast(
         tokenizer_file=str(folder / "tokenizer.json"), pad_token="[PAD]", unk_token="[UNK]"
     )
 
 
-def bert(kind: type = BertModel, **settings) -> nn.Module:
+def bert(kind: type = transformers.BertModel, **settings) -> nn.Module:
     torch.manual_seed(1)
-    return kind(BertConfig(**SIZES, **settings))
+    return kind(transformers.BertConfig(**SIZES, **settings))
 
 
 def same_weights(a: LoadedEncoder, b: LoadedEncoder) -> bool:
@@ -132,9 +117,13 @@ def test_without_a_tokenizer_it_takes_ids_and_says_so():
 def test_pictures_are_prepared_by_the_processor_that_was_given(tmp_path):
     torch.manual_seed(0)
     sizes = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 4}
-    model = ViTModel(ViTConfig(**sizes, intermediate_size=40, image_size=16, patch_size=4)).eval()
+    model = transformers.ViTModel(
+        transformers.ViTConfig(**sizes, intermediate_size=40, image_size=16, patch_size=4)
+    ).eval()
     size = {"height": 16, "width": 16}
-    processor = ViTImageProcessor(size=size, image_mean=[0.1, 0.2, 0.3], image_std=[0.4, 0.5, 0.6])
+    processor = transformers.ViTImageProcessor(
+        size=size, image_mean=[0.1, 0.2, 0.3], image_std=[0.4, 0.5, 0.6]
+    )
     model.save_pretrained(tmp_path)
     processor.save_pretrained(tmp_path)
     picture = torch.randint(0, 255, (20, 30, 3), dtype=torch.uint8).numpy()
@@ -212,39 +201,37 @@ def test_a_vit_of_timm(case, tmp_path):
     model, reference = as_timm_builds_it(case, tmp_path)
     encoder, from_files = vz.load(model, device="cpu"), vz.load(tmp_path, device="cpu")
     assert compare(encoder, ask(case, encoder, reference)).worst <= TOLERANCE * case.loose
-    named = [
-        replace(head, labels=()) for head in from_files.config.prediction_heads
-    ]  # timm has no names
-    assert [replace(head, labels=()) for head in encoder.config.prediction_heads] == named
-    assert replace(encoder.config, prediction_heads=()) == replace(
-        from_files.config, prediction_heads=()
-    )
-    assert same_weights(encoder, from_files)
+    ours, theirs = (unnamed(one.config) for one in (encoder, from_files))
+    assert ours == theirs and same_weights(encoder, from_files)
 
 
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        (lambda model: setattr(model.blocks[0].mlp, "act", nn.ReLU()), "activation is ReLU"),
-        (lambda model: setattr(model.blocks[0].norm1, "eps", 1e-3), "norms have eps 0.001"),
-    ],
-)
-@pytest.mark.parametrize("given", [{}, {"processor": ViTImageProcessor()}], ids=["", "processor"])
-def test_what_a_name_of_timm_does_not_tell_is_compared(change, says, given, tmp_path):
-    case = next(case for case in OF_TIMM if case.name == "timm vit_tiny_patch4_16")
-    model, _ = as_timm_builds_it(case, tmp_path)
-    vz.load(model, device="cpu", **given)
-    change(model)
-    with pytest.raises(CheckpointError, match=says) as fault:
+def unnamed(config):
+    """Without names of labels, which timm does not keep."""
+    heads = tuple(replace(head, labels=()) for head in config.prediction_heads)
+    return replace(config, prediction_heads=heads)
+
+
+PLAIN = next(case for case in OF_TIMM if case.name == "timm vit_tiny_patch4_16")
+
+
+def test_what_a_name_of_timm_does_not_tell_is_compared(tmp_path):
+    model, _ = as_timm_builds_it(PLAIN, tmp_path)
+    for given in ({}, {"processor": transformers.ViTImageProcessor()}):
         vz.load(model, device="cpu", **given)
-    assert a_sentence(fault.value)
+        for part, name, value, says in (
+            (model.blocks[0].mlp, "act", nn.ReLU(), "activation is ReLU"),
+            (model.blocks[0].norm1, "eps", 1e-3, "norms have eps 0.001"),
+        ):
+            before = getattr(part, name, None)
+            setattr(part, name, value)
+            refused(model, CheckpointError, says, **given)
+            setattr(part, name, before)
 
 
 @pytest.mark.parametrize("where", [slow("file"), slow("arguments"), "memory"])
 @pytest.mark.parametrize("pool", ["max", ""])
 def test_a_classifier_of_timm_that_reads_another_pooling_is_named(pool, where, tmp_path):
-    case = next(case for case in OF_TIMM if case.name == "timm vit_tiny_patch4_16")
-    model, _ = as_timm_builds_it(case, tmp_path)
+    model, _ = as_timm_builds_it(PLAIN, tmp_path)
     plain = vz.load(tmp_path, device="cpu")
     file = json.loads((tmp_path / "config.json").read_text())
     other = {"model_args": {"global_pool": pool}} if where == "arguments" else {"global_pool": pool}
@@ -326,17 +313,17 @@ def test_training_the_model_later_changes_nothing():
     assert torch.equal(vz.capture(encoder, torch.tensor([[5, 6, 7]])).output, before)
 
 
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
-def test_any_dtype_and_training_mode(dtype):
-    model = bert().to(dtype).train()
-    encoder = vz.load(model)
-    assert encoder.dtype == torch.float32 and model.training and not encoder.model.training
-    weight = model.embeddings.word_embeddings.weight
-    assert torch.equal(encoder.model.embed.tokens.word.weight, weight.float())
-    assert model.dtype == dtype
-    name = str(dtype).removeprefix("torch.")
-    said = f"The model in memory is {name}; here it is computed in float32."
-    assert encoder.card.notes == (() if dtype is torch.float64 else (said,))
+def test_any_dtype_and_training_mode():
+    for dtype in (torch.bfloat16, torch.float16, torch.float64):
+        model = bert().to(dtype).train()
+        encoder = vz.load(model)
+        assert encoder.dtype == torch.float32 and model.training and not encoder.model.training
+        weight = model.embeddings.word_embeddings.weight
+        assert torch.equal(encoder.model.embed.tokens.word.weight, weight.float())
+        assert model.dtype == dtype
+        name = str(dtype).removeprefix("torch.")
+        said = f"The model in memory is {name}; here it is computed in float32."
+        assert encoder.card.notes == (() if dtype is torch.float64 else (said,))
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:torch")
@@ -351,7 +338,7 @@ def test_what_is_wrapped_is_unwrapped():
 
 
 def test_a_tied_decoder_is_one_tensor():
-    encoder = vz.load(bert(BertForMaskedLM))
+    encoder = vz.load(bert(transformers.BertForMaskedLM))
     decoder, words = (
         encoder.model.heads["masked"].out.weight,
         encoder.model.embed.tokens.word.weight,
@@ -360,39 +347,31 @@ def test_a_tied_decoder_is_one_tensor():
 
 
 def refused(model: object, kind: type, says: str, **given) -> None:
-    with pytest.raises(kind, match=says) as fault:
-        vz.load(model, **given)
-    assert a_sentence(fault.value)
+    assert re.search(says, said := refuse(model, kind, **given)), said
 
 
 class Attention(nn.Linear):
     """Somebody's own."""
 
 
-class Mine(BertModel):
+class Mine(transformers.BertModel):
     """Somebody's own."""
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "says"),
-    [
-        ("hidden_act", "odd", "^The model's config does not describe a possible encoder"),
-        ("num_attention_heads", 5, "^The model's config does not describe a possible encoder"),
+def test_faults_of_a_model_in_memory_name_no_file():
+    impossible = "^The model's config does not describe a possible encoder"
+    for name, value, says in (
+        *(("hidden_act", "odd", impossible), ("num_attention_heads", 5, impossible)),
         ("position_embedding_type", "relative_key", "^The model's config says position_embedding_"),
         ("num_hidden_layers", 4, "the model's config"),
-    ],
-)
-def test_faults_of_a_model_in_memory_name_no_file(name, value, says):
-    model = bert()
-    setattr(model.config, name, value)
-    refused(model, CheckpointError, says)
-    with pytest.raises(CheckpointError) as fault:
-        vz.load(model)
-    assert "config.json" not in str(fault.value)
+    ):
+        model = bert()
+        setattr(model.config, name, value)
+        refused(model, CheckpointError, f"(?s){says}(?!.*config\\.json)")
 
 
 def test_a_family_that_is_not_ours_points_to_record():
-    gpt = GPT2Model(GPT2Config(n_layer=1, n_embd=24, n_head=2))
+    gpt = transformers.GPT2Model(transformers.GPT2Config(n_layer=1, n_embd=24, n_head=2))
     refused(gpt, UnknownFamily, r"GPT2Model: .*'gpt2'.*vz\.record")
     refused(nn.Linear(2, 2), UnknownFamily, r"Linear is not .*vz\.record")
     refused(nn.Sequential(), UnknownFamily, r"Sequential is not .*vz\.record")
@@ -400,7 +379,9 @@ def test_a_family_that_is_not_ours_points_to_record():
 
 def test_code_of_others_points_to_record():
     refused(
-        Mine(BertConfig(**SIZES)), UnknownFamily, r"the model \(Mine\) runs code of .*vz\.record"
+        Mine(transformers.BertConfig(**SIZES)),
+        UnknownFamily,
+        r"the model \(Mine\) runs code of .*vz\.record",
     )
     model = bert()
     model.encoder.layer[1].attention.self.query = Attention(24, 24)
@@ -447,7 +428,7 @@ def test_what_is_given_beside_a_model_must_be_what_it_takes():
     model, words = bert(), tokenizer()
     refused(model, CheckpointError, r"tokenizer is Linear.*fast", tokenizer=nn.Linear(1, 1))
     refused(model, CheckpointError, r"processor is dict", processor={})
-    refused(model, CheckpointError, "reads no pictures", processor=ViTImageProcessor())
+    refused(model, CheckpointError, "reads no pictures", processor=transformers.ViTImageProcessor())
     refused("scene", CheckpointError, "reads no texts", tokenizer=words)
     refused(model, CheckpointError, "seed is for random weights", seed=1)
 
@@ -488,7 +469,7 @@ def test_a_model_that_computes_something_else_is_refused(change):
 
 def test_another_tokenizer_s_padding_is_refused_where_positions_are_counted_past_it():
     torch.manual_seed(0)
-    model = RobertaModel(RobertaConfig(**SIZES, pad_token_id=1))
+    model = transformers.RobertaModel(transformers.RobertaConfig(**SIZES, pad_token_id=1))
     refused(
         model, CheckpointError, "pads with id 0.*counts positions past id 1", tokenizer=tokenizer()
     )
@@ -498,7 +479,9 @@ def test_another_tokenizer_s_padding_is_refused_where_positions_are_counted_past
 
 def test_mpnet_has_one_padding():
     torch.manual_seed(0)
-    model = MPNetModel(MPNetConfig(**{**SIZES, "vocab_size": 45}, pad_token_id=3))
+    model = transformers.MPNetModel(
+        transformers.MPNetConfig(**{**SIZES, "vocab_size": 45}, pad_token_id=3)
+    )
     refused(model, CheckpointError, "pad_token_id = 3; MPNet counts positions past id 1")
 
 
@@ -508,7 +491,9 @@ def test_what_a_norm_hides_from_the_output_is_seen_in_the_hidden_states():
     def small():
         torch.manual_seed(0)
         sizes = {"hidden_size": 32, "num_attention_heads": 4, "num_hidden_layers": 4}
-        return BertModel(BertConfig(**sizes, intermediate_size=40, vocab_size=50)).eval()
+        return transformers.BertModel(
+            transformers.BertConfig(**sizes, intermediate_size=40, vocab_size=50)
+        ).eval()
 
     model = small()
     assert vz.load(model, device="cpu").model.config.n_layers == 4
@@ -520,22 +505,19 @@ def test_what_a_norm_hides_from_the_output_is_seen_in_the_hidden_states():
     assert len(model.encoder.layer[2]._forward_hooks) == 0
 
 
-@pytest.mark.parametrize(
-    ("given", "says"),
-    [
+def test_what_is_no_model_is_never_looked_for_as_a_folder():
+    for given, says in (
         (5, "model is 5; it must be the name"),
         (None, "model is None; it must be"),
-        (BertModel, "model is the class BertModel; it must be"),
-        (BertConfig(), "model is of type BertConfig; it must be"),
-    ],
-)
-def test_what_is_no_model_is_never_looked_for_as_a_folder(given, says):
-    with shapes_checked(False):
-        refused(given, CheckpointError, says)
+        (transformers.BertModel, "model is the class BertModel; it must be"),
+        (transformers.BertConfig(), "model is of type BertConfig; it must be"),
+    ):
+        with shapes_checked(False):
+            refused(given, CheckpointError, says)
 
 
 def test_a_pipeline_is_loaded_by_its_parts():
-    whole = pipeline("feature-extraction", model=bert(), tokenizer=tokenizer())
+    whole = transformers.pipeline("feature-extraction", model=bert(), tokenizer=tokenizer())
     says = r"FeatureExtractionPipeline; it must be the model that it holds: (vz\.load\(.*\))\.$"
     with shapes_checked(False), pytest.raises(CheckpointError, match=says) as told:
         vz.load(whole)

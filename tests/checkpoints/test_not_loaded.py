@@ -90,8 +90,6 @@ EXPECTED = {
     "BertForQuestionAnswering": ["The question-answering head (qa_outputs)"],
     "BertForMultipleChoice": ["The multiple-choice head (classifier)"],
     "BertForPreTraining": ["The next-sentence head (cls.seq_relationship)"],
-    "BertForNextSentencePrediction": ["The next-sentence head (cls.seq_relationship)"],
-    "BertForSequenceClassification": [],
     "BertForMaskedLM": [],
 }
 

@@ -11,7 +11,7 @@ from safetensors.torch import load_file, save_file
 
 import viz_encoder as vz
 from tests.checkpoints.cases import KINDS
-from tests.checkpoints.faults import a_sentence
+from tests.checkpoints.faults import a_sentence, refuse, write_own
 from tests.checkpoints.parity import inputs_of
 from tests.checkpoints.saved import NAMED, saved
 from tests.slow import slow, slow_but
@@ -69,28 +69,27 @@ def test_the_built_in_models(name, tmp_path):
     assert (encoder.declared is None) == (again.declared is None)
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"image_processor_type": "ViTImageProcessor", "size": {"height": 24, "width": 40}},
-        {"image_processor_type": "CLIPImageProcessor", "size": {"shortest_edge": 20},
-         "crop_size": {"height": 18, "width": 18}, "do_center_crop": True, "resample": 2},
-        {"image_processor_type": "ViTImageProcessor", "size": {"shortest_edge": 24},
-         "image_mean": [0.1, 0.2, 0.3], "image_std": [0.3, 0.7, 0.9], "rescale_factor": 0.0078125},
-    ],
-)  # fmt: skip
-def test_picture_settings_of_every_kind(tmp_path, settings):
+PREPARED = [
+    {"image_processor_type": "ViTImageProcessor", "size": {"height": 24, "width": 40}},
+    {"image_processor_type": "CLIPImageProcessor", "size": {"shortest_edge": 20},
+     "crop_size": {"height": 18, "width": 18}, "do_center_crop": True, "resample": 2},
+    {"image_processor_type": "ViTImageProcessor", "size": {"shortest_edge": 24},
+     "image_mean": [0.1, 0.2, 0.3], "image_std": [0.3, 0.7, 0.9], "rescale_factor": 0.0078125},
+]  # fmt: skip
+
+
+def test_picture_settings_of_every_kind(tmp_path):
     """Squashed to another size than trained at, a window that is no whole patches, whole."""
     axes = {"embedding": "patch", "image_size": (16, 16), "patch_size": 4, "n_layers": 1}
-    source = tmp_path / "source"
-    vz.load(vz.EncoderConfig(**(AXES | axes))).save(source)
-    (source / "preprocessor_config.json").write_text(json.dumps(settings))
-    encoder = vz.load(source, device="cpu")
-    encoder.save(tmp_path / "ours")
-    again = vz.load(tmp_path / "ours", device="cpu")
+    source = write_own(tmp_path / "source", AXES | axes)
     picture = torch.randint(0, 255, (50, 37, 3), dtype=torch.uint8).numpy()
-    assert vars(encoder.reader) == vars(again.reader)
-    assert torch.equal(encoder.read(picture).values, again.read(picture).values)
+    for settings in PREPARED:
+        (source / "preprocessor_config.json").write_text(json.dumps(settings))
+        encoder = vz.load(source, device="cpu")
+        encoder.save(tmp_path / "ours", overwrite=True)
+        again = vz.load(tmp_path / "ours", device="cpu")
+        assert vars(encoder.reader) == vars(again.reader)
+        assert torch.equal(encoder.read(picture).values, again.read(picture).values)
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
@@ -178,9 +177,9 @@ def test_a_fault_leaves_nothing_half_written(tmp_path, monkeypatch):
     assert {path.name: path.read_bytes() for path in target.iterdir()} == before
 
 
-@pytest.mark.parametrize("folder", ["a\0b", "x" * 300, "/dev/null", "~nobody-x/a"])
-def test_what_is_no_folder(folder):
-    refused(folder, "not a folder that can be written to|cannot be written")
+def test_what_is_no_folder():
+    for folder in ("a\0b", "x" * 300, "/dev/null", "~nobody-x/a"):
+        refused(folder, "not a folder that can be written to|cannot be written")
 
 
 def test_it_has_the_rights_that_the_umask_leaves(tmp_path):
@@ -212,22 +211,22 @@ def test_tensors_of_one_layer_beside_those_of_all_are_refused(tmp_path):
         vz.load(tmp_path / "mine")
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"text": {"padded_to": -1}}, {"text": {"padded_to": True}}, {"text": []}, {"text": 4},
-        {"image": {"image_size": [7, 8]}}, {"image": {"image_size": 8}},
-        {"image": {"image_size": [True, 8]}}, {"image": {"image_size": [10**9, 10**9]}},
+GARBLED = {
+    "grammar": [{"text": {"padded_to": -1}}, {"text": {"padded_to": True}}, {"text": []}],
+    "scene": [
+        *({"image": {"image_size": size}} for size in ([7, 8], 8, [True, 8], [10**9, 10**9])),
     ],
-)  # fmt: skip
-def test_settings_that_are_garbled(tmp_path, change):
-    name = "scene" if "image" in change else "grammar"
+}
+
+
+@pytest.mark.parametrize("name", GARBLED)
+def test_settings_that_are_garbled(tmp_path, name):
     vz.load(name, device="cpu").save(tmp_path / "mine")
-    path = Path(tmp_path / "mine/config.json")
-    path.write_text(json.dumps(json.loads(path.read_text()) | change))
-    with pytest.raises(CheckpointError) as fault:
-        vz.load(tmp_path / "mine", device="cpu")
-    assert a_sentence(fault.value)
+    path = tmp_path / "mine/config.json"
+    sound = json.loads(path.read_text())
+    for change in GARBLED[name]:
+        path.write_text(json.dumps(sound | change))
+        refuse(tmp_path / "mine")
 
 
 def test_what_lies_in_a_folder_of_ours_is_not_lost(tmp_path):

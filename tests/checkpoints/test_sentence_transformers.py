@@ -31,6 +31,7 @@ from transformers import (
 import viz_encoder as vz
 from tests.slow import slow_but
 from viz_encoder.analyses.collection import collection
+from viz_encoder.checkpoints import BUILTIN
 from viz_encoder.checkpoints.sentence_transformers import write_declared
 from viz_encoder.cli import main
 from viz_encoder.errors import InputError, SelectionError
@@ -84,48 +85,49 @@ def after(transformer, *modules, **options):
     return model
 
 
-def dense(n_in, n_out, **options):
-    return Dense(n_in, n_out, **options)
-
-
 PROMPTS = {"query": "query : ", "passage": "the passage : "}
-CASES = {
-    "mean, normalize": lambda: ([Pooling(16, "mean"), Normalize()], {}),
-    "cls, dense tanh": lambda: ([Pooling(16, "cls"), dense(16, 7)], {}),
-    "mean + max": lambda: ([Pooling(16, ["mean", "max"])], {}),
-    "all, dense, norm": lambda: (
-        [
+NAMED = {"prompts": PROMPTS}
+CASES = {  # the modules behind the encoder, made anew for each test, and options of the whole
+    "mean, normalize": (lambda: [Pooling(16, "mean"), Normalize()], {}),
+    "cls, dense tanh": (lambda: [Pooling(16, "cls"), Dense(16, 7)], {}),
+    "mean + max": (lambda: [Pooling(16, ["mean", "max"])], {}),
+    "all, dense, norm": (
+        lambda: [
             Pooling(16, list(Pooling.POOLING_MODES)[::-1]),  # in another order than of older files
-            dense(96, 9, bias=False, activation_function=nn.Identity()),
+            Dense(96, 9, bias=False, activation_function=nn.Identity()),
             LayerNorm(9),
             Normalize(),
         ],
         {},
     ),
-    "weightedmean": lambda: ([Pooling(16, "weightedmean")], {}),
-    "lasttoken": lambda: ([Pooling(16, "lasttoken"), Normalize()], {}),
-    "mean_sqrt_len": lambda: ([Pooling(16, "mean_sqrt_len_tokens"), Dropout(0.5)], {}),
-    "gelu, residual": lambda: (
-        [
+    "weightedmean": (lambda: [Pooling(16, "weightedmean")], {}),
+    "lasttoken": (lambda: [Pooling(16, "lasttoken"), Normalize()], {}),
+    "mean_sqrt_len": (lambda: [Pooling(16, "mean_sqrt_len_tokens"), Dropout(0.5)], {}),
+    "gelu, residual": (
+        lambda: [
             Pooling(16, "mean"),
-            dense(16, 16, activation_function=nn.GELU(), use_residual=True),
-            dense(16, 5, activation_function=nn.ReLU(), use_residual=True),
+            Dense(16, 16, activation_function=nn.GELU(), use_residual=True),
+            Dense(16, 5, activation_function=nn.ReLU(), use_residual=True),
         ],
         {},
     ),
-    "prompts": lambda: ([Pooling(16, "mean"), Normalize()], {"prompts": PROMPTS}),
-    "default prompt": lambda: (
-        [Pooling(16, "mean")],
-        {"prompts": PROMPTS, "default_prompt_name": "passage"},
-    ),
+    "prompts": (lambda: [Pooling(16, "mean"), Normalize()], NAMED),
+    "default prompt": (lambda: [Pooling(16, "mean")], {**NAMED, "default_prompt_name": "passage"}),
     **{
-        f"{mode} without prompt": lambda mode=mode: (
-            [Pooling(16, mode, include_prompt=False)],
-            {"prompts": PROMPTS},
+        f"{mode} without prompt": (
+            lambda mode=mode: [Pooling(16, mode, include_prompt=False)],
+            NAMED,
         )
         for mode in Pooling.POOLING_MODES
     },
 }
+FEW = ["all, dense, norm", "gelu, residual", "default prompt", "mean without prompt"]
+OWN = [*("cls without prompt", "weightedmean without prompt"), *("lasttoken", "mean_sqrt_len")]
+
+
+def case_of(name):
+    make, options = CASES[name]
+    return make(), options
 
 
 @pytest.fixture(autouse=True)
@@ -155,9 +157,9 @@ def equal(found, expected):
     assert np.abs(found - expected).max() <= EXACT * max(1.0, np.abs(expected).max())
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", slow_but([*FEW, *OWN], CASES))
 def test_vectors_are_those_of_sentence_transformers(case, tmp_path):
-    modules, options = CASES[case]()
+    modules, options = case_of(case)
     model, folder = saved(tmp_path, modules, options)
     encoder = vz.load(folder, device="cpu")
     assert not encoder.declared.problem
@@ -175,7 +177,7 @@ def test_vectors_are_those_of_sentence_transformers(case, tmp_path):
 
 
 def test_the_built_in_model(minilm):
-    folder = minilm_folder()
+    folder = BUILTIN["all-MiniLM-L6-v2"].folder()
     model = SentenceTransformer(str(folder), device="cpu")
     texts = ["The bank approved the loan.", "river", "word " * 300]
     found = collection(minilm, texts, methods=["declared", "mean"], states=[-1])
@@ -185,12 +187,6 @@ def test_the_built_in_model(minilm):
     assert "302 tokens" in found.notes[0] and "the last 46 were cut" in found.notes[0]
     read = vz.load(folder, device="cpu").declared
     assert said(read) == said(minilm.declared)
-
-
-def minilm_folder():
-    from viz_encoder.checkpoints import BUILTIN
-
-    return BUILTIN["all-MiniLM-L6-v2"].folder()
 
 
 def said(declared):
@@ -236,7 +232,7 @@ def test_a_text_longer_than_declared_is_cut_or_refused(where, tmp_path):
 
 def test_where_a_prompt_makes_a_difference_it_must_be_said(tmp_path):
     for number, name in enumerate(("default prompt", "mean without prompt")):
-        modules, options = CASES[name]()
+        modules, options = case_of(name)
         _, folder = saved(tmp_path / str(number), modules, options)
         encoder = vz.load(folder, device="cpu")
         trace = vz.capture(encoder, "the bank")
@@ -249,7 +245,7 @@ def test_where_a_prompt_makes_a_difference_it_must_be_said(tmp_path):
 
 
 def test_a_prompt_is_told_and_kept_with_the_run(tmp_path):
-    modules, options = CASES["mean without prompt"]()
+    modules, options = case_of("mean without prompt")
     _, folder = saved(tmp_path, modules, options)
     encoder = vz.load(folder, device="cpu")
     trace = vz.capture(encoder, encoder.read("the bank", prompt="query"))[0]
@@ -262,7 +258,7 @@ def test_a_prompt_is_told_and_kept_with_the_run(tmp_path):
 
 @pytest.mark.parametrize("case", slow_but(["all, dense, norm", "prompts"], CASES))
 def test_what_is_written_is_read_by_both(case, tmp_path):
-    modules, options = CASES[case]()
+    modules, options = case_of(case)
     model, folder = saved(tmp_path, modules, options)
     encoder = vz.load(folder, device="cpu")
     copy = base(tmp_path / "copy") and tmp_path / "copy"
@@ -271,14 +267,12 @@ def test_what_is_written_is_read_by_both(case, tmp_path):
     assert said(again.declared) == said(encoder.declared)
     theirs = SentenceTransformer(str(copy), device="cpu")
     equal(wanted(theirs), wanted(model))
-    equal(
-        collection(again, TEXTS, methods=["declared"], states=[-1]).of("declared", -1),
-        wanted(model),
-    )
+    found = collection(again, TEXTS, methods=["declared"], states=[-1])
+    equal(found.of("declared", -1), wanted(model))
 
 
 def test_a_model_in_memory_and_a_saved_copy_pool_alike(tmp_path):
-    modules, options = CASES["cls, dense tanh"]()
+    modules, options = case_of("cls, dense tanh")
     model, _ = saved(tmp_path, modules, {**options, "prompts": PROMPTS})
     loaded = vz.load(model, device="cpu")
     loaded.save(tmp_path / "again")
@@ -309,40 +303,38 @@ def hooked(model):
     return model
 
 
-def cut(model):
-    model.truncate_dim = 4
+def cut(model, dim=4):
+    model.truncate_dim = dim
     return model
 
 
-@pytest.mark.parametrize(
-    ("other", "says"),
-    [
-        (lambda model: Halved(modules=list(model), device="cpu"), "vectors differ from those of"),
-        (
-            lambda model: Rounded(modules=list(model), device="cpu"),
-            "vectors differ from those of",
-        ),
-        (hooked, "vectors differ from those of its modules"),
-        (cut, "truncate_dim is 4, but vectors here keep all 16 dimensions: set it to None"),
-    ],
-)
-def test_a_wrapper_that_computes_something_else_is_not_pooled_for(other, says, tmp_path):
+WRAPPED = [
+    (lambda model: Halved(modules=list(model), device="cpu"), "vectors differ from those of its"),
+    (lambda model: Rounded(modules=list(model), device="cpu"), "vectors differ from those of its"),
+    (cut, "truncate_dim is 4, but vectors here keep all 16 dimensions: set it to None"),
+    (lambda model: hooked(cut(model, None)), "vectors differ from those of its modules"),
+]
+
+
+def test_a_wrapper_that_computes_something_else_is_not_pooled_for(tmp_path):
     """Its maps are its own; only its vectors would be others."""
     model, _ = saved(tmp_path, [Pooling(16, "mean"), Normalize()], {})
     plain = vz.load(model, device="cpu")
     assert not plain.declared.problem and not plain.card.notes
-    encoder = vz.load(other(model), device="cpu")
-    trace = vz.capture(encoder, "the bank")
-    assert torch.equal(trace.attention(1), vz.capture(plain, "the bank").attention(1))
-    with pytest.raises(SelectionError, match=says) as fault:
-        vz.pool(trace.output, trace.valid, "declared", encoder=encoder)
-    assert encoder.card.notes == (str(fault.value),)
+    expected = vz.capture(plain, "the bank").attention(1)
+    for other, says in WRAPPED:
+        encoder = vz.load(other(model), device="cpu")
+        trace = vz.capture(encoder, "the bank")
+        assert torch.equal(trace.attention(1), expected)
+        with pytest.raises(SelectionError, match=says) as fault:
+            vz.pool(trace.output, trace.valid, "declared", encoder=encoder)
+        assert encoder.card.notes == (str(fault.value),)
 
 
 @pytest.mark.parametrize("case", slow_but(["all, dense, norm", "prompts"], CASES))
 def test_a_plain_wrapper_equals_its_modules(case, tmp_path):
     """With its own tokenizer, and with one that reads otherwise, which `encode` would not use."""
-    modules, options = CASES[case]()
+    modules, options = case_of(case)
     model = after(base(tmp_path), *modules, **options).train()
     renamed = Tokenizer.from_str(model.tokenizer.backend_tokenizer.to_str().replace("bank", "cat"))
     for given in (None, renamed):
@@ -362,7 +354,7 @@ def test_a_wrapper_that_cannot_be_run_is_named(tmp_path):
 
 
 def test_the_command_reads_with_a_prompt(tmp_path, capsys):
-    modules, options = CASES["mean without prompt"]()
+    modules, options = case_of("mean without prompt")
     model, folder = saved(tmp_path, modules, options)
     (tmp_path / "texts.txt").write_text("\n".join(TEXTS))
     given = ["pool", str(tmp_path / "texts.txt"), "--model", str(folder), "--prompt", "query"]

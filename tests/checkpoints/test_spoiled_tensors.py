@@ -130,18 +130,15 @@ def test_code_of_its_own_is_never_run(tmp_path, case):
     assert not any("evil" in name for name in sys.modules)
 
 
-@pytest.mark.parametrize(
-    "labels",
-    [
-        [], "x", 5, True, {"0": None}, {"1": "a"}, {"0": "a", "2": "b"}, {"x": "a"}, {"0": ["a"]},
-        {"0": {}}, {"-1": "a"}, {"0.0": "a"}, {"00": "a"}, {str(i): "x" for i in range(10_000)},
-        {"0": "x" * 10**6}, {"\ud800": "a"},
-    ],
-)  # fmt: skip
 @pytest.mark.parametrize("case", ["BERT, 3 labels", slow("SigLIP, 3 labels")], indirect=True)
-def test_garbled_labels(tmp_path, case, labels):
-    change(tmp_path, id2label=labels)
-    assert loads(tmp_path, case) is None
+def test_garbled_labels(tmp_path, case):
+    for labels in (
+        *([], "x", 5, True, {"0": None}, {"1": "a"}, {"0": "a", "2": "b"}, {"x": "a"}, {"0": {}}),
+        *({"0": ["a"]}, {"-1": "a"}, {"0.0": "a"}, {"00": "a"}, {"\ud800": "a"}),
+        *({str(i): "x" for i in range(10_000)}, {"0": "x" * 10**6}),
+    ):
+        change(tmp_path, id2label=labels)
+        assert loads(tmp_path, case) is None, str(labels)[:80]
 
 
 def change(folder, **settings) -> None:

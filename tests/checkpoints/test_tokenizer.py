@@ -1,7 +1,9 @@
 """vocab.txt alone: token for token what transformers makes of it; other folders are refused."""
 
 import json
-from itertools import pairwise
+import re
+import shutil
+from itertools import pairwise, product
 from pathlib import Path
 
 import pytest
@@ -83,18 +85,12 @@ def test_vocab_txt_equals_the_reference(tmp_path, said):
 
 
 @pytest.fixture(scope="module")
-def minilms():
+def pair_of_tokenizers(tmp_path_factory):
     """all-MiniLM's list of words, read by us and by the reference."""
-    source = BUILTIN["all-MiniLM-L6-v2"].folder() / "vocab.txt"
-    if not source.exists():
+    folder, source = tmp_path_factory.mktemp("words"), BUILTIN["all-MiniLM-L6-v2"].folder()
+    if not (source / "vocab.txt").exists():
         pytest.skip("the built-in model is here without its vocab.txt")
-    return source
-
-
-@pytest.fixture(scope="module")
-def pair_of_tokenizers(minilms, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("words")
-    (folder / "vocab.txt").write_bytes(minilms.read_bytes())
+    shutil.copy(source / "vocab.txt", folder)
     theirs = BertTokenizer(vocab=load_vocab(folder / "vocab.txt"))
     return read_tokenizer(folder, wordpiece=True), theirs
 
@@ -105,79 +101,64 @@ def test_any_text_with_bert_bases_words(pair_of_tokenizers, text):
     compare(*pair_of_tokenizers, text)
 
 
-def test_a_word_that_str_splitlines_would_break_keeps_its_number(tmp_path):
+def test_lines_end_at_line_feeds_alone(tmp_path):
+    """A word that str.splitlines would break keeps its number."""
     words = [*SPECIAL, "a", "\u2028", "b", "\x85", "c"]
-    tokenizer = read_tokenizer(write(tmp_path, words), wordpiece=True)
-    assert tokenizer.token_to_id("c") == 9
+    assert read_tokenizer(write(tmp_path, words), wordpiece=True).token_to_id("c") == 9
+    for end, last in product(("\n", "\r\n"), (True, False)):
+        text = end.join([*SPECIAL, "a", "b"]) + end * last
+        (tmp_path / "vocab.txt").write_bytes(text.encode())
+        tokenizer = read_tokenizer(tmp_path, wordpiece=True)
+        assert tokenizer.get_vocab_size() == 7 and tokenizer.encode("a b").ids == [2, 5, 6, 3]
 
 
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
-@pytest.mark.parametrize("last", [True, False])
-def test_line_ends(tmp_path, end, last):
-    text = end.join([*SPECIAL, "a", "b"]) + end * last
-    (tmp_path / "vocab.txt").write_bytes(text.encode())
-    tokenizer = read_tokenizer(tmp_path, wordpiece=True)
-    assert tokenizer.get_vocab_size() == 7 and tokenizer.encode("a b").ids == [2, 5, 6, 3]
+NO_LISTS = {
+    b"": "lacks [UNK]",
+    b"a\nb\n": "lacks [UNK]",
+    b"[PAD]\n[UNK]\n[CLS]\na\n": "lacks [SEP]",
+    b"[UNK]\n[CLS]\n[SEP]\na\na\n": "lists a word twice",
+    b"[UNK]\n[CLS]\n[SEP]\n\n\n": "lists a word twice",
+    b"\xff\xfe[UNK]": "not UTF-8",
+}
 
 
-@pytest.mark.parametrize(
-    ("content", "says"),
-    [
-        (b"", "lacks [UNK]"),
-        (b"a\nb\n", "lacks [UNK]"),
-        (b"[PAD]\n[UNK]\n[CLS]\na\n", "lacks [SEP]"),
-        (b"[UNK]\n[CLS]\n[SEP]\na\na\n", "lists a word twice"),
-        (b"[UNK]\n[CLS]\n[SEP]\n\n\n", "lists a word twice"),
-        (b"\xff\xfe[UNK]", "not UTF-8"),
-    ],
-)
-def test_lists_of_words_that_are_none(tmp_path, content, says):
-    (tmp_path / "vocab.txt").write_bytes(content)
-    with pytest.raises(CheckpointError, match=r"vocab\.txt") as fault:
-        read_tokenizer(tmp_path, wordpiece=True)
-    assert says in str(fault.value)
+def refused(folder: Path, says: str, *, wordpiece: bool = True, kind: type = CheckpointError):
+    with pytest.raises(kind, match=says):
+        read_tokenizer(folder, wordpiece)
 
 
-@pytest.mark.parametrize("name", ["do_lower_case", "strip_accents", "tokenize_chinese_chars"])
-@pytest.mark.parametrize("value", ["false", 0, 1.5, [], {}])
-def test_switches_that_are_none(tmp_path, name, value):
-    with pytest.raises(CheckpointError, match=f"{name} is .* must be true or false"):
-        read_tokenizer(write(tmp_path, WORDS, {name: value}), wordpiece=True)
-
-
-def test_a_tokenizer_config_that_is_no_object(tmp_path):
-    with pytest.raises(CheckpointError, match="not an object"):
-        read_tokenizer(write(tmp_path, WORDS, [1]), wordpiece=True)
-
-
-@pytest.mark.parametrize("name", ["spiece.model", "sentencepiece.bpe.model", "tokenizer.model",
-                                  "spm.model", "source.spm"])  # fmt: skip
-@pytest.mark.parametrize("wordpiece", [True, False])
-def test_sentencepiece_alone_is_refused_with_a_reason(tmp_path, name, wordpiece):
-    (tmp_path / name).write_bytes(b"\n\x0e\n\x05<unk>")
-    with pytest.raises(CheckpointError, match=r"sentencepiece model but no tokenizer\.json"):
-        read_tokenizer(tmp_path, wordpiece)
-
-
-def test_vocab_txt_will_not_do_for_every_family(tmp_path):
-    with pytest.raises(CheckpointError, match=r"has no tokenizer\.json"):
-        read_tokenizer(write(tmp_path, WORDS), wordpiece=False)
-
-
-def test_a_list_of_words_over_the_limit(tmp_path):
+def test_lists_of_words_that_are_none(tmp_path):
+    for content, says in NO_LISTS.items():
+        (tmp_path / "vocab.txt").write_bytes(content)
+        refused(tmp_path, rf"vocab\.txt.*{re.escape(says)}")
+    write(tmp_path, WORDS)
+    refused(tmp_path, r"has no tokenizer\.json", wordpiece=False)  # of a family without WordPiece
     with (tmp_path / "vocab.txt").open("wb") as file:
         file.truncate(65 * 2**20)
-    with pytest.raises(UnsafeFile, match="over 64 MB"):
-        read_tokenizer(tmp_path, wordpiece=True)
+    refused(tmp_path, "over 64 MB", kind=UnsafeFile)
 
 
-@pytest.mark.parametrize(
-    ("named", "expected"),
-    [
-        ("[MASK]", 4), ({"content": "[MASK]", "lstrip": False}, 4), ("no such", None),
-        ("\ud800", None), (None, None), (5, None), ([], None), ({}, None), ({"content": 4}, None),
-    ],
-)  # fmt: skip
-def test_the_padding_that_a_tokenizer_names(tmp_path, named, expected):
-    folder = write(tmp_path, WORDS, {"pad_token": named})
-    assert named_padding(folder, read_tokenizer(folder, wordpiece=True)) == expected
+def test_switches_that_are_none(tmp_path):
+    for name in ("do_lower_case", "strip_accents", "tokenize_chinese_chars"):
+        for value in ("false", 0, 1.5, [], {}):
+            write(tmp_path, WORDS, {name: value})
+            refused(tmp_path, f"{name} is .* must be true or false")
+    refused(write(tmp_path, WORDS, [1]), "not an object")
+
+
+@pytest.mark.parametrize("wordpiece", [True, False])
+def test_sentencepiece_alone_is_refused_with_a_reason(tmp_path, wordpiece):
+    for name in ("spiece.model", "tokenizer.model", "source.spm"):
+        path = tmp_path / name
+        path.write_bytes(b"\n\x0e\n\x05<unk>")
+        says = r"sentencepiece model but no tokenizer\.json"
+        refused(tmp_path, says, wordpiece=wordpiece)
+        path.unlink()
+
+
+def test_the_padding_that_a_tokenizer_names(tmp_path):
+    tokenizer = read_tokenizer(write(tmp_path, WORDS), wordpiece=True)
+    for named in ("[MASK]", {"content": "[MASK]", "lstrip": False}):
+        assert named_padding(write(tmp_path, WORDS, {"pad_token": named}), tokenizer) == 4
+    for named in ("no such", "\ud800", None, 5, [], {}, {"content": 4}):
+        assert named_padding(write(tmp_path, WORDS, {"pad_token": named}), tokenizer) is None

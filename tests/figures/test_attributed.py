@@ -1,14 +1,10 @@
 """Figures of attributions and effects: their numbers are the result's, and folded ones add up."""
 
-import importlib
-
 import numpy as np
 import pytest
 
 import viz_encoder as vz
 from tests.refusals import refused
-from tests.ui.texts import PICTURES
-from viz_encoder.bundled import asset
 from viz_encoder.errors import SelectionError
 
 TEXT = "The animal didn't cross the street because it was too tired"
@@ -17,11 +13,6 @@ TEXT = "The animal didn't cross the street because it was too tired"
 @pytest.fixture(scope="module")
 def found(minilm):
     return vz.attribute(minilm, TEXT, token=10)
-
-
-@pytest.fixture(scope="module")
-def picture():
-    return vz.attribute(vz.load("scene", device="cpu"), asset(PICTURES["a wide scene"]))
 
 
 def test_heads_and_links(found):
@@ -46,21 +37,6 @@ def test_shares_of_each_token_by_block(found, minilm):
     assert len(kept) == len(two.names) - 2 and "tired" in " ".join(kept)
 
 
-def test_blocks_of_many_tokens_add_up(found, monkeypatch):
-    monkeypatch.setattr(importlib.import_module("viz_encoder.figures.depth"), "MAX_KEYS", 4)
-    links = importlib.import_module("viz_encoder.figures.link_shares")
-    monkeypatch.setattr(links, "MAX_SIDE", 4)
-    monkeypatch.setattr(links, "BLOCK_CELLS", 1)
-    figure = vz.figures.token_shares(found)
-    assert figure.data[0].z.shape == (7, 4) and "sum of 4 tokens" in figure.layout.title.text
-    np.testing.assert_allclose(figure.data[0].z[:, 0], found.states[:, :4].sum(axis=1))
-    cells = vz.figures.link_shares(found, layer=3, head=1).data[0].z
-    exact = found.links(3, 1)
-    assert cells.shape == (4, 4)
-    assert cells[0, 0] == pytest.approx(exact[:4, :4].sum(), abs=1e-7)
-    assert cells[2, 0] == pytest.approx(exact[8:12, :4].sum(), abs=1e-7)
-
-
 def test_routes_are_those_of_the_result(found):
     figure = vz.figures.routes(found, least=0.03)
     nodes, *curves, links = figure.data
@@ -82,7 +58,8 @@ def test_routes_are_those_of_the_result(found):
     assert f" {len(moved) - 60} weaker ones are left out." in told.replace("<br>", " ")
 
 
-def test_many_tokens_are_folded_into_one_column_that_adds_up(picture):
+def test_many_tokens_are_folded_into_one_column_that_adds_up(scene, picture):
+    picture = vz.attribute(scene, picture)
     figure = vz.figures.routes(picture)
     nodes = figure.data[0]
     assert nodes.z.shape == (5, 40) and nodes.x[-1] == "112 others"

@@ -1,6 +1,5 @@
 """Figures: their numbers are the trace's, their texts are the user's and stay text."""
 
-import importlib
 import inspect
 from dataclasses import replace
 
@@ -10,6 +9,7 @@ import torch
 from plotly.colors import sample_colorscale
 
 import viz_encoder as vz
+from tests.by_hand import whole_maps
 from tests.refusals import refused
 from tests.ui.texts import PICTURES
 from viz_encoder.bundled import asset
@@ -18,18 +18,7 @@ from viz_encoder.figures.depth import depth_figure
 from viz_encoder.figures.options import VIEWS, placed
 from viz_encoder.figures.theme import WEIGHTS
 
-TEXT = "<b>the</b> the the <a href='x'>cat</a>"
 NAMELESS = {"head_atlas", "head_effects", "head_statistics", "over_smoothing"}
-
-
-@pytest.fixture(scope="module")
-def trace(minilm):
-    return vz.capture(minilm, TEXT)
-
-
-@pytest.fixture(scope="module")
-def picture():
-    return vz.capture(vz.load("scene", device="cpu"), asset(PICTURES["a wide scene"]))
 
 
 def test_every_view_is_a_function_of_its_name(trace, picture, scene):
@@ -74,31 +63,22 @@ def test_layer_by_key_says_its_axes_names_on_hover():
 
 
 @pytest.mark.parametrize("scale", ["head", "percentile", "sqrt", "shared"])
-def test_each_scale_colors_the_weights_themselves(trace, scale):
+def test_each_scale_colors_the_weights_themselves(trace, picture, scale):
     """The color that Plotly gives a weight, and the numbers on the bar, against their formulas."""
     figure = vz.figures.attention_map(trace, layer=3, head=5, scale=scale)
     (drawn,) = figure.data
-    every = trace.attention(3, 5).double().numpy()
-    assert np.abs(drawn.z - every).max() <= 1e-6
+    every = whole_maps(trace)
+    assert np.abs(drawn.z - every[3, 5]).max() <= 1e-6
     assert figure.layout.xaxis.title.text == "Key (who is looked at)"
     assert figure.layout.yaxis.title.text == "Query (who looks)"
     assert figure.layout.yaxis.autorange == "reversed"
-    check_colors(drawn, every, scale)
-
-
-@pytest.mark.parametrize("scale", ["all", "percentile", "sqrt", "shared"])
-def test_the_atlas_has_the_scales_of_the_map(trace, scale):
-    (drawn,) = vz.figures.head_atlas(trace, scale=scale).data
-    every = np.stack([trace.attention(layer).double().numpy() for layer in range(trace.n_layers)])
-    drawn_cells = drawn.z[~np.isnan(drawn.z)]
-    assert np.abs(np.sort(drawn_cells) - np.sort(every.ravel())).max() <= 1e-6
-    check_colors(drawn, every, scale)
-
-
-@pytest.mark.parametrize("scale", ["head", "percentile", "sqrt", "shared"])
-def test_the_overlay_has_the_scales_of_the_map(picture, scale):
-    drawn = vz.figures.patch_overlay(picture, layer=1, head=2, query=7, scale=scale).data[1]
-    check_colors(drawn, picture.attention(1, 2)[7, picture.grid.n_prefix :].double().numpy(), scale)
+    check_colors(drawn, every[3, 5], scale)
+    over = vz.figures.patch_overlay(picture, layer=1, head=2, query=7, scale=scale).data[1]
+    check_colors(over, whole_maps(picture)[1, 2, 7, picture.grid.n_prefix :], scale)
+    (atlas,) = vz.figures.head_atlas(trace, scale="all" if scale == "head" else scale).data
+    cells = np.sort(atlas.z[~np.isnan(atlas.z)])
+    assert np.abs(cells - np.sort(every.ravel())).max() <= 1e-6
+    check_colors(atlas, every, scale)
 
 
 def check_colors(drawn, every, scale):
@@ -172,8 +152,7 @@ def test_no_view_lets_markup_through(grammar, name):
         assert "%{x}" not in figure.data[0].hovertemplate.split("after")[0]
 
 
-def test_masked_cells_have_their_own_color(minilm, trace):
-    padded = vz.capture(minilm, ["short", TEXT])[0]
+def test_masked_cells_have_their_own_color(padded, trace):
     figure = vz.figures.attention_map(padded, layer=1, head=2)
     masked, weights = figure.data
     allowed = np.broadcast_to(padded.valid.numpy(), weights.z.shape)
@@ -199,19 +178,8 @@ def test_cross_attention_names_the_other_sequence():
         refused(SelectionError, "cross-attention", vz.figures.rollout, crossed)
 
 
-def test_a_long_map_is_pooled_and_small(minilm, monkeypatch):
-    trace = vz.capture(minilm, TEXT)
-    module = importlib.import_module("viz_encoder.figures.attention_map")
-    monkeypatch.setattr(module, "MAX_SIDE", 4)
-    figure = vz.figures.attention_map(trace)
-    step = -(-trace.n_tokens // 4)
-    assert figure.data[0].y[0] == f"0–{step - 1}"
-    assert f"{step} × {step}" in figure.layout.title.text
-    assert figure.data[0].z.max() == pytest.approx(float(trace.attention(0, 0).max()), abs=1e-6)
-
-
-def test_the_atlas_holds_every_thumbnail(minilm):
-    padded = vz.capture(minilm, ["short", TEXT])[0]
+def test_the_atlas_holds_every_thumbnail(minilm, trace):
+    padded = vz.capture(minilm, ["short", trace.sample.texts[0]])[0]
     figure = vz.figures.head_atlas(padded)
     masked, weights = figure.data
     n = padded.n_tokens

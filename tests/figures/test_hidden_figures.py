@@ -9,26 +9,19 @@ from sklearn.decomposition import PCA
 from sklearn.metrics.pairwise import cosine_similarity
 
 import viz_encoder as vz
-from tests.by_hand import kept, loud
+from tests.by_hand import kept
 from viz_encoder.analyses.residual_change import residual_change
 from viz_encoder.bundled import asset
 from viz_encoder.errors import SelectionError
 from viz_encoder.figures.options import VIEWS, read_options
 from viz_encoder.figures.view import SWITCH
 
-TEXT = "<b>the</b> the the <a href='x'>cat</a>"
 NAMES = ("token_similarity", "over_smoothing", "residual_change", "projection", "logit_lens")
 
 
 @pytest.fixture(scope="module")
-def picture(scene):
+def digit(scene):
     return vz.capture(scene, asset("examples/digit.png"))
-
-
-@pytest.fixture(scope="module")
-def padded(minilm):
-    """Padding whose hidden states would be seen in any number they entered."""
-    return loud(vz.capture(minilm, [TEXT, " ".join([TEXT] * 2)])[0])
 
 
 def given(name, encoder, trace):
@@ -45,13 +38,13 @@ def shown_text(figure):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_each_says_what_it_measures_and_names_its_axes(name, scene, picture):
+def test_each_says_what_it_measures_and_names_its_axes(name, scene, digit):
     view = VIEWS[name]
     chosen = [{}]
     for control in view.controls:
         chosen += [{control.name: value} for value in control.choices]
     for options in chosen:
-        figure = view.draw(*given(name, scene, picture), **read_options(view, options))
+        figure = view.draw(*given(name, scene, digit), **read_options(view, options))
         assert "Measured" in shown_text(figure) and "Not measured" in shown_text(figure)
         axes = [part for part in figure.layout if part[1:5] == "axis"]
         assert axes and all(figure.layout[axis].title.text for axis in axes), options
@@ -63,7 +56,7 @@ def test_each_says_what_it_measures_and_names_its_axes(name, scene, picture):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_choice_that_is_not_there_is_said(name, scene, picture):
+def test_a_choice_that_is_not_there_is_said(name, scene, digit):
     view = VIEWS[name]
     for control in view.controls:
         if control.choices == SWITCH:
@@ -71,7 +64,7 @@ def test_a_choice_that_is_not_there_is_said(name, scene, picture):
                 read_options(view, {control.name: "luck"})
         elif control.choices:
             with pytest.raises(SelectionError, match="choose one of"):
-                view.draw(*given(name, scene, picture), **{control.name: "luck"})
+                view.draw(*given(name, scene, digit), **{control.name: "luck"})
 
 
 @pytest.mark.parametrize("special", [True, False])
@@ -91,18 +84,6 @@ def test_likeness_is_the_cosine(padded, special, centered):
     assert ("some cosines must be negative" in shown_text(figure)) == centered
 
 
-def test_long_likeness_is_pooled_and_says_so(minilm, monkeypatch):
-    module = importlib.import_module("viz_encoder.figures.token_similarity")
-    monkeypatch.setattr(module, "MAX_SIDE", 5)
-    trace = vz.capture(minilm, TEXT)
-    figure = vz.figures.token_similarity(trace, state=2)
-    step = -(-trace.n_tokens // 5)
-    assert f"mean of {step} × {step}" in figure.layout.title.text
-    assert figure.data[0].x[0] == f"0–{step - 1}" and len(figure.data[0].x) <= 5
-    whole = cosine_similarity(hidden(trace, 2))
-    assert figure.data[0].z[0, 1] == pytest.approx(whole[:step, step : 2 * step].mean(), abs=1e-6)
-
-
 def test_over_smoothing_lines(padded):
     figure = vz.figures.over_smoothing(padded)
     lines = {line.name: line for line in figure.data}
@@ -117,7 +98,7 @@ def test_over_smoothing_lines(padded):
     assert "does not prove over-smoothing" in shown_text(figure)
 
 
-def test_residual_parts_in_both_forms(minilm, padded, scene, picture, monkeypatch):
+def test_residual_parts_in_both_forms(minilm, padded, scene, digit):
     found = residual_change(minilm, padded)
     lines = vz.figures.residual_change(minilm, padded)
     assert lines.data[0].y == pytest.approx(np.median(found.attention_shares, axis=1))
@@ -130,13 +111,7 @@ def test_residual_parts_in_both_forms(minilm, padded, scene, picture, monkeypatc
     assert np.array_equal(strips.data[0].z, found.attention_shares)
     assert np.array_equal(strips.data[1].z, found.feed_forward_shares)
     assert [int(name.split()[0]) for name in strips.data[0].x] == kept(padded)
-    assert "before the norm" not in shown_text(vz.figures.residual_change(scene, picture))
-    module = importlib.import_module("viz_encoder.figures.residual_change")
-    monkeypatch.setattr(module, "MAX_KEYS", 4)
-    pooled = vz.figures.residual_change(minilm, padded, show="each token")
-    step = -(-len(found.tokens) // 4)
-    assert pooled.data[0].z[3, 0] == found.attention_shares[3, :step].max()
-    assert f"largest of {step} tokens" in pooled.layout.title.text
+    assert "before the norm" not in shown_text(vz.figures.residual_change(scene, digit))
 
 
 def test_the_plane_is_pca_s(padded, monkeypatch):
@@ -188,13 +163,13 @@ def test_the_head_read_off_every_layer(monkeypatch, grammar):
     assert len(cut.data[0].x) == 2 and f"first 2 of {n_real} tokens" in cut.layout.title.text
 
 
-def test_a_head_of_the_whole_picture_has_one_column(scene, picture, minilm):
-    heat = vz.figures.logit_lens(scene, picture).data[0]
+def test_a_head_of_the_whole_picture_has_one_column(scene, digit, minilm):
+    heat = vz.figures.logit_lens(scene, digit).data[0]
     assert heat.z.shape == (5, 1) and heat.x == ("whole input",) and heat.text[-1][0] == "7"
     with pytest.raises(SelectionError, match="no prediction head"):
         vz.figures.logit_lens(minilm, vz.capture(minilm, "a"))
 
 
-def test_patches_and_prefix_tokens_are_named(picture):
-    names = vz.figures.token_similarity(picture, state=1).data[0].x
+def test_patches_and_prefix_tokens_are_named(digit):
+    names = vz.figures.token_similarity(digit, state=1).data[0].x
     assert names[:2] == ("0 [CLS]", "1 r0c0") and len(names) == 101

@@ -5,10 +5,8 @@ import pytest
 
 import viz_encoder as vz
 from tests.by_hand import shown
-from tests.ui.texts import PICTURES
 from viz_encoder.analyses.rollout import rollout
 from viz_encoder.analyses.value_weighted import value_weighted_sum
-from viz_encoder.bundled import asset
 from viz_encoder.errors import SelectionError
 from viz_encoder.figures.depth import shown_keys
 from viz_encoder.figures.options import VIEWS
@@ -58,8 +56,7 @@ def test_measures_over_depth_show_what_is_left(minilm, trace, name, hide, renorm
 
 
 @pytest.mark.parametrize(("hide", "renormalize"), SWITCHES)
-def test_the_overlay_shows_what_is_left(hide, renormalize):
-    picture = vz.capture(vz.load("scene", device="cpu"), asset(PICTURES["a wide scene"]))
+def test_the_overlay_shows_what_is_left(picture, hide, renormalize):
     switches = {"hide_special": hide, "renormalize": renormalize}
     figure = VIEWS["patch_overlay"].draw(picture, layer=1, head=2, query=30, **switches)
     row = picture.attention(1, 2)[30].double().numpy()

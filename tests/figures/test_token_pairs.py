@@ -1,11 +1,10 @@
 """The map of token pairs: its cells, their sum in the title, blocks of long texts, text as text."""
 
-from importlib import import_module
-
 import numpy as np
 import pytest
 
 import viz_encoder as vz
+from tests.refusals import refused
 from tests.ui.texts import PICTURES
 from viz_encoder.bundled import asset
 from viz_encoder.errors import SelectionError
@@ -40,11 +39,8 @@ def test_cells_sum_to_the_cosine_of_the_title(minilm, runs):
     np.testing.assert_allclose(same.data[0].z, drawn.z, atol=1e-9)
 
 
-def test_alone_a_run_is_as_itself(minilm, runs):
+def test_a_run_is_as_itself_and_the_texts_of_a_pair_are_each_read_alone(minilm, runs):
     assert token_pairs(minilm, runs[0]).layout.title.text.startswith("Cosine 1.0000 =")
-
-
-def test_the_texts_of_a_pair_are_each_read_alone(minilm, runs):
     pair = vz.capture(minilm, TEXTS)
     figure = token_pairs(minilm, pair)
     wanted = token_pairs(minilm, runs[0], other=TEXTS[1])
@@ -52,26 +48,9 @@ def test_the_texts_of_a_pair_are_each_read_alone(minilm, runs):
     assert figure.data[0].x == wanted.data[0].x and pair.n_tokens > len(figure.data[0].x)
 
 
-def test_blocks_of_long_texts_are_sums(minilm, runs, monkeypatch):
-    module = import_module("viz_encoder.figures.token_pairs")
-    whole = token_pairs(minilm, *runs[:1], other=TEXTS[1]).data[0].z
-    monkeypatch.setattr(module, "MAX_SIDE", 4)
-    figure = token_pairs(minilm, runs[0], other=TEXTS[1]).data[0]
-    a, b = (-(-count // 4) for count in whole.shape)
-    for i, row in enumerate(figure.z):
-        for j, cell in enumerate(row):
-            block = whole[i * a : (i + 1) * a, j * b : (j + 1) * b]
-            assert cell == pytest.approx(block.sum(), abs=1e-9)
-    assert figure.z.sum() == pytest.approx(whole.sum(), abs=1e-9)
-    assert figure.y[0] == f"0–{a - 1}"
-
-
-def test_no_path_of_this_machine_is_read_for_a_picture(scene):
-    run = vz.capture(scene, asset(PICTURES["a wide scene"]))
-    with pytest.raises(SelectionError, match="scene reads pictures"):
-        token_pairs(scene, run, other=str(asset(PICTURES["a digit"])))
-
-
-def test_what_is_no_sum_is_refused(minilm, runs):
-    with pytest.raises(SelectionError, match="choose mean"):
-        token_pairs(minilm, runs[0], other=TEXTS[1], method="max")
+def test_no_path_of_this_machine_is_read_for_a_picture_and_what_is_no_sum_is_refused(
+    scene, picture, minilm, runs
+):
+    path = str(asset(PICTURES["a digit"]))
+    refused(SelectionError, "scene reads pictures", token_pairs, scene, picture, other=path)
+    refused(SelectionError, "choose mean", token_pairs, minilm, runs[0], method="max")

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
+from tests.refusals import refused
 from viz_encoder.errors import InputError, TooLong
 from viz_encoder.inputs import TextReader
 from viz_encoder.inputs import text as text_module
@@ -22,28 +23,19 @@ def reader(minilm):
     return minilm.reader
 
 
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        *((text, "empty; type some text") for text in ("", "   ", "\n\t\r\n", "\u2003")),
-        (("a", " \n"), "Text B is empty"),
-        (["one", " ", "three"], "The text of input 2 is empty"),
-        ([("one", ""), "three"], "Text B of input 1 is empty"),
-        (["one", ["two"]], "text of input 2 is list, not text; this model reads"),
-    ],
-)
-def test_what_is_empty_is_named(reader, text, says):
-    with pytest.raises(InputError, match=says):
-        reader.read(text)
+EMPTY = [
+    *((text, "empty; type some text") for text in ("", "   ", "\n\t\r\n", "\u2003")),
+    (("a", " \n"), "Text B is empty"),
+    (["one", " ", "three"], "The text of input 2 is empty"),
+    ([("one", ""), "three"], "Text B of input 1 is empty"),
+    (["one", ["two"]], "text of input 2 is list, not text; this model reads"),
+    *((x, r"\.$") for x in (None, 3, b"bytes", {"a": 1}, ("a", None), ("a",), tuple("abc"), [])),
+]
 
 
-@pytest.mark.parametrize(
-    "text", [None, 3, b"bytes", {"a": 1}, ("a", None), ("a",), ("a", "b", "c"), []]
-)
-def test_what_is_no_text(reader, text):
-    with pytest.raises(InputError) as fault:
-        reader.read(text)
-    assert str(fault.value).endswith(".")
+def test_what_is_empty_or_no_text_is_named(reader):
+    for text, says in EMPTY:
+        refused(InputError, says, reader.read, text)
 
 
 def test_exactly_as_long_as_the_model_reads_and_one_more(reader):
@@ -52,12 +44,8 @@ def test_exactly_as_long_as_the_model_reads_and_one_more(reader):
     assert fits.values.shape == over.values.shape == (1, reader.max_tokens)
     assert fits.samples[0].notes == ()
     said = over.samples[0].notes[0]
-    assert (
-        "513 tokens" in said
-        and "reads 512" in said
-        and "last 1 were cut" in said
-        and "“word” on" in said
-    )
+    for part in ("513 tokens", "reads 512", "last 1 were cut", "“word” on"):
+        assert part in said
 
 
 def test_too_many_characters_are_cut_before_tokenizing(reader):
@@ -77,14 +65,21 @@ def test_a_lone_surrogate_is_replaced(reader):
     assert "lone surrogates" in inputs.samples[0].notes[0]
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["a\0b", "👨‍👩‍👧 family", "שלום עולם", "مرحبا", "\u202eabc", "a\u200bb", "e" + "\u0301" * 1000,
-     "{{7*7}} ${x} </script>", "=cmd|'/c'", "$$x$$", "a\r\n\tb"],
-)  # fmt: skip
-def test_odd_characters_are_read(reader, text):
-    sample = reader.read(text).samples[0]
-    assert len(sample.tokens) == len(sample.special) == len(sample.words) == len(sample.spans)
+def test_odd_characters_are_read(reader):
+    for text in (
+        *(
+            "a\0b",
+            "👨‍👩‍👧 family",
+            "שלום עולם",
+            "مرحبا",
+            "\u202eabc",
+            "a\u200bb",
+            "e" + "\u0301" * 1000,
+        ),
+        *("{{7*7}} ${x} </script>", "=cmd|'/c'", "$$x$$", "a\r\n\tb"),
+    ):
+        sample = reader.read(text).samples[0]
+        assert len(sample.tokens) == len(sample.special) == len(sample.words) == len(sample.spans)
 
 
 def test_typed_special_tokens_are_told(reader):
@@ -115,12 +110,11 @@ def test_special_tokens_typed_at_the_ends_are_not_added_twice(reader, typed, pla
     assert len(said) == 1 and "is not added twice" in said[0]
 
 
-@pytest.mark.parametrize("typed", ["[CLS]", "[CLS] [SEP]", "[SEP] the cat [CLS]", "[MASK] the cat"])
-def test_other_special_tokens_stay_where_they_were_typed(reader, typed):
-    full = reader.tokenizer.encode(typed)
-    found = reader.read(typed)
-    assert found.values[0].tolist() == full.ids
-    assert not any("added twice" in note for note in found.samples[0].notes)
+def test_other_special_tokens_stay_where_they_were_typed(reader):
+    for typed in ("[CLS]", "[CLS] [SEP]", "[SEP] the cat [CLS]", "[MASK] the cat"):
+        found = reader.read(typed)
+        assert found.values[0].tolist() == reader.tokenizer.encode(typed).ids
+        assert not any("added twice" in note for note in found.samples[0].notes)
 
 
 @pytest.mark.parametrize(
@@ -173,18 +167,12 @@ def test_ids_equal_transformers(reader, minilm):
         assert reader.read(text).values[0].tolist() == expected
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("plain", "plain"),
-        ("a\u202eb", "a⟨U+202E⟩b"),
-        ("a\u200bb", "a⟨U+200B⟩b"),
-        ("a\0", "a⟨U+0000⟩"),
-        ("👨‍👩‍👧", "👨‍👩‍👧"),
-    ],
-)
-def test_what_would_hide_is_written_out(text, shown):
-    assert printable(text) == shown
+def test_what_would_hide_is_written_out():
+    for text, shown in (
+        *(("plain", "plain"), ("a\u202eb", "a⟨U+202E⟩b"), ("a\u200bb", "a⟨U+200B⟩b")),
+        *(("a\0", "a⟨U+0000⟩"), ("👨‍👩‍👧", "👨‍👩‍👧")),
+    ):
+        assert printable(text) == shown
 
 
 def tiny(unknown="[UNK]", vocabulary=("[UNK]", "[CLS]", "[SEP]", "a"), max_tokens=6) -> TextReader:
@@ -196,13 +184,12 @@ def tiny(unknown="[UNK]", vocabulary=("[UNK]", "[CLS]", "[SEP]", "a"), max_token
 
 
 def test_a_tokenizer_that_fails_or_leaves_no_room_is_a_sentence():
-    with pytest.raises(InputError, match=r"cannot read this text: .*UNK.*\.$"):
-        tiny(unknown="no such word").read("zzz")
-    with pytest.raises(InputError, match="finds no tokens"):
-        TextReader(Tokenizer(models.BPE()), 6).read("abc")
+    unknown, empty = tiny(unknown="no such word"), TextReader(Tokenizer(models.BPE()), 6)
+    refused(InputError, r"cannot read this text: .*UNK.*\.$", unknown.read, "zzz")
+    refused(InputError, "finds no tokens", empty.read, "abc")
     for max_tokens, text in ((2, "a"), (1, "a"), (3, ("a", "a"))):
-        with pytest.raises(TooLong, match="no room is left for the text"):
-            tiny(max_tokens=max_tokens).read(text)
+        reader = tiny(max_tokens=max_tokens)
+        refused(TooLong, "no room is left for the text", reader.read, text)
 
 
 def test_both_texts_of_a_pair_are_cut(reader):
@@ -239,22 +226,22 @@ def test_any_text_is_read_or_refused_in_a_sentence(minilm, text):
     assert all(0 <= start <= stop <= len(text) for start, stop in sample.spans)
 
 
-@pytest.mark.parametrize(
-    ("text", "named"),
-    [
-        ("a\0b", "U+0000 (NUL)"),
-        ("a\u202eb", "U+202E (right-to-left override)"),
-        ("a\u200bb\ufeff", "U+200B (zero width space), U+FEFF (zero width no-break space)"),
-        ("\x07 bell", "U+0007 (a control character)"),
-    ],
-)
-def test_unseen_characters_that_are_dropped_are_named(minilm, text, named):
-    (sample,) = minilm.read(("plain", text)).samples
-    said = [note for note in sample.notes if "drops" in note]
-    assert said == [f"The text has invisible characters that this tokenizer drops: {named}."]
-    clean = "".join(char for char in text if char.isprintable() or char.isspace())
-    assert minilm.read(("plain", clean)).samples[0].tokens == sample.tokens
-    assert not minilm.read(("plain", clean + "\r\n\t end")).samples[0].notes
+DROPPED = {
+    "a\0b": "U+0000 (NUL)",
+    "a\u202eb": "U+202E (right-to-left override)",
+    "a\u200bb\ufeff": "U+200B (zero width space), U+FEFF (zero width no-break space)",
+    "\x07 bell": "U+0007 (a control character)",
+}
+
+
+def test_unseen_characters_that_are_dropped_are_named(minilm):
+    for text, named in DROPPED.items():
+        (sample,) = minilm.read(("plain", text)).samples
+        said = [note for note in sample.notes if "drops" in note]
+        assert said == [f"The text has invisible characters that this tokenizer drops: {named}."]
+        clean = "".join(char for char in text if char.isprintable() or char.isspace())
+        assert minilm.read(("plain", clean)).samples[0].tokens == sample.tokens
+        assert not minilm.read(("plain", clean + "\r\n\t end")).samples[0].notes
 
 
 def test_what_a_tokenizer_keeps_is_not_said_to_be_dropped():

@@ -178,6 +178,22 @@ def require(file: Json, key: str, value: object, what: str) -> None:
         raise CheckpointError(f"config.json says {key} = {shown(file[key])}; {what}.")
 
 
+def require_fixed(file: Json, fixed: Json, name: str) -> None:
+    """Refuse other values of the switches that change a model, and that all of its kind share."""
+    for key, value in fixed.items():
+        require(file, key, value, f"for {name}, only {value!r} is supported")
+
+
+def chosen(file: Json, key: str, known: Mapping[str, Any]) -> Any:
+    """What stands for the file's choice; one that is not there is refused."""
+    if file[key] not in known:
+        *first, last = map(repr, known)
+        raise CheckpointError(
+            f"{key} is {shown(file[key])}; it must be {', '.join(first)} or {last}."
+        )
+    return known[file[key]]
+
+
 def rotary_base(file: Json, kind: str = "", key: str = "rope_theta") -> Any:
     """The base of rotary positions, from rope_parameters or, in older files, from a key of its own.
 

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from viz_encoder.checkpoints.family import Json
+from viz_encoder.checkpoints.family import Json, pre_norm_axes, sizes
 from viz_encoder.config import Embedding, EncoderConfig
 from viz_encoder.errors import CheckpointError, KeyMismatch
 
@@ -29,6 +29,11 @@ def patches(file: Json) -> dict[str, Any]:
         "patch_size": size,
         "n_channels": file["num_channels"],
     }
+
+
+def vit_encoder(file: Json, **own: Any) -> EncoderConfig:
+    """The encoder of ViT and its kin: patches, and pre-norm; `own` is added or in their place."""
+    return EncoderConfig(**(sizes(file) | patches(file) | pre_norm_axes(file) | own))
 
 
 def registers(count: object) -> tuple[str, ...]:

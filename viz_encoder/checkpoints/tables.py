@@ -1,11 +1,12 @@
 """Data that several families share, so that each family's file holds only its differences."""
 
+from collections.abc import Callable
 from reprlib import repr as shown
 from typing import Any
 
 from torch import Tensor
 
-from viz_encoder.checkpoints.family import CarriedHead, Json, Shapes, classes
+from viz_encoder.checkpoints.family import CarriedHead, Json, Shapes, activation, classes
 from viz_encoder.config import Activation, EncoderConfig, HeadConfig, HeadPool, Task
 from viz_encoder.errors import KeyMismatch
 
@@ -97,23 +98,33 @@ CLIP = """
 """
 
 
-def masked(file: Json, width: int, activation: Activation) -> HeadConfig:
-    """BERT's masked-token head: dense of this width, activation, norm, a score for each word."""
-    return HeadConfig(
-        task=Task.MASKED, d_dense=width, activation=activation, norm=True, n_out=file["vocab_size"]
-    )
+def masked(
+    width: str = "hidden_size", act: str | Activation = "hidden_act"
+) -> Callable[[Json], HeadConfig]:
+    """BERT's masked-token head: dense, activation, norm, a score for each word.
+
+    `width` names the setting of the dense layer's width; `act` that of its activation, or is it.
+    """
+
+    def config(file: Json) -> HeadConfig:
+        applied = act if isinstance(act, Activation) else activation(file[act])
+        return HeadConfig(
+            Task.MASKED,
+            d_dense=file[width],
+            activation=applied,
+            norm=True,
+            n_out=file["vocab_size"],
+        )
+
+    return config
 
 
-def first_token_classes(file: Json, width: int, activation: Activation) -> HeadConfig:
-    """Classifier on the first token through a dense layer."""
-    return classes(
-        file, task=Task.CLASSIFY, pool=HeadPool.CLS, d_dense=width, activation=activation
-    )
-
-
-def pooler_classes(file: Json) -> HeadConfig:
-    """Classifier on BERT's pooler output."""
-    return first_token_classes(file, file["hidden_size"], Activation.TANH)
+def first_token_classes(
+    act: Activation, width: str = "hidden_size"
+) -> Callable[[Json], HeadConfig]:
+    """Classifier on the first token through a dense layer, whose width that setting is."""
+    first = {"task": Task.CLASSIFY, "pool": HeadPool.CLS, "activation": act}
+    return lambda file: classes(file, d_dense=file[width], **first)
 
 
 def pooler(file: Json) -> HeadConfig:
@@ -151,7 +162,8 @@ def labels_of_picture(pool: HeadPool) -> CarriedHead:
     )
 
 
-MASKED_GELU = CarriedHead(lambda file: masked(file, file["hidden_size"], Activation.GELU), LM_HEAD)
+pooler_classes = first_token_classes(Activation.TANH)  # on BERT's pooler output
+MASKED_GELU = CarriedHead(masked(act=Activation.GELU), LM_HEAD)
 BERT_POOLER = CarriedHead(pooler, POOLER)
 BERT_CLASSES = CarriedHead(pooler_classes, POOLER_CLASSES, only_for="ForSequenceClassification")
 ROBERTA_CLASSES = CarriedHead(pooler_classes, DENSE_CLASSES)

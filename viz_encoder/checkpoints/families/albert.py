@@ -2,7 +2,7 @@
 
 from viz_encoder.checkpoints import family, tables
 from viz_encoder.checkpoints.family import CarriedHead, Family, Json
-from viz_encoder.config import EncoderConfig, HeadConfig
+from viz_encoder.config import EncoderConfig
 from viz_encoder.errors import CheckpointError
 
 
@@ -17,11 +17,6 @@ def _config(file: Json) -> EncoderConfig:
             "smaller embedding_size is supported."
         )
     return EncoderConfig(**family.text_axes(file, d_embed=file["embedding_size"]))
-
-
-def _masked(file: Json) -> HeadConfig:
-    """As narrow as the word table, which serves as its decoder."""
-    return tables.masked(file, file["embedding_size"], family.activation(file["hidden_act"]))
 
 
 FAMILY = Family(
@@ -57,7 +52,7 @@ FAMILY = Family(
     """,
     heads=(
         CarriedHead(
-            _masked,
+            tables.masked("embedding_size"),  # as narrow as the word table, its decoder
             """
             predictions.dense.*                         heads.masked.dense.*
             predictions.LayerNorm.*                     heads.masked.norm.*

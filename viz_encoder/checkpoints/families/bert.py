@@ -18,9 +18,7 @@ FAMILY = Family(
     tensors=tables.BERT + tables.NO_HEADS + "cls.seq_relationship.* - next-sentence head",
     heads=(
         CarriedHead(
-            lambda file: tables.masked(
-                file, file["hidden_size"], family.activation(file["hidden_act"])
-            ),
+            tables.masked(),
             """
             cls.predictions.transform.dense.*        heads.masked.dense.*
             cls.predictions.transform.LayerNorm.*    heads.masked.norm.*

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from viz_encoder.checkpoints import family
 from viz_encoder.checkpoints.family import CarriedHead, Family, Json
-from viz_encoder.checkpoints.picture import join_tokens, patches
+from viz_encoder.checkpoints.picture import join_tokens, vit_encoder
 from viz_encoder.checkpoints.tables import CLIP, PICTURE_SIZES
 from viz_encoder.config import EncoderConfig, HeadConfig, HeadPool, Task
 
@@ -14,15 +14,8 @@ from viz_encoder.config import EncoderConfig, HeadConfig, HeadPool, Task
 def _vision(file: Json) -> EncoderConfig:
     # CLIP gives its last norm to [CLS] alone; we show every token through it, which changes
     # nothing for [CLS], for a norm never looks at other tokens.
-    axes = family.pre_norm_axes(file) | {"embed_norm": True}
-    return EncoderConfig(
-        **family.sizes(file),
-        **patches(file),
-        prefix=("[CLS]",),
-        **axes,
-        unbiased=("patch",),
-        dropout=file["attention_dropout"],
-    )
+    own = {"embed_norm": True, "unbiased": ("patch",), "dropout": file["attention_dropout"]}
+    return vit_encoder(file, prefix=("[CLS]",), **own)
 
 
 def _projection(file: Json, pool: HeadPool) -> HeadConfig:
@@ -46,11 +39,7 @@ def _vision_run(model: nn.Module, inputs: Mapping[str, Tensor]) -> Tensor:
 
 VISION = Family(
     model_types=("clip_vision_model",),
-    defaults={
-        **DEFAULTS,
-        **PICTURE_SIZES,
-        "patch_size": 32,
-    },
+    defaults={**DEFAULTS, **PICTURE_SIZES, "patch_size": 32},
     config=_vision,
     optional_prefixes=("vision_model.",),
     tensors="""

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from viz_encoder.checkpoints.family import Family, Json, pre_norm_axes, sizes
-from viz_encoder.checkpoints.picture import join_tokens, patches, registers
+from viz_encoder.checkpoints.family import Family, Json
+from viz_encoder.checkpoints.picture import join_tokens, registers, vit_encoder
 from viz_encoder.checkpoints.tables import PICTURE_SIZES, labels_of_picture
 from viz_encoder.config import Activation, EncoderConfig, HeadPool
 
@@ -13,13 +13,11 @@ def _config(file: Json) -> EncoderConfig:
     width = int(file["hidden_size"] * file["mlp_ratio"])
     if gated:  # two thirds, in eights: about as many weights as without the gate
         width = (int(width * 2 / 3) + 7) // 8 * 8
-    axes = pre_norm_axes(file) | ({"activation": Activation.SILU} if gated else {})
-    return EncoderConfig(
-        **sizes({**file, "intermediate_size": width}),
-        **patches(file),
+    return vit_encoder(
+        {**file, "intermediate_size": width},
         prefix=("[CLS]",),
-        **axes,
         gated=gated,
+        **({"activation": Activation.SILU} if gated else {}),
         unbiased=() if file["qkv_bias"] else ("q", "k", "v"),
         dropout=file["hidden_dropout_prob"],
     )
@@ -61,24 +59,20 @@ TENSORS = """
     encoder.layer.#.layer_scale2.lambda1           layers.#.ff.down.scale
     layernorm.*                                    final_norm.*
 """
-HEADS = (labels_of_picture(HeadPool.CLS_MEAN),)
-
 PLAIN = Family(
     model_types=("dinov2",),
     defaults=DEFAULTS,
     config=_config,
     optional_prefixes=("dinov2.",),
     tensors=TENSORS,
-    heads=HEADS,
+    heads=(labels_of_picture(HeadPool.CLS_MEAN),),
     adapt=join_tokens,
 )
-WITH_REGISTERS = Family(
+WITH_REGISTERS = replace(
+    PLAIN,
     model_types=("dinov2_with_registers",),
     defaults={**DEFAULTS, "patch_size": 16, "num_register_tokens": 4},
     config=_with_registers,
     optional_prefixes=("dinov2_with_registers.",),
-    tensors=TENSORS,
-    heads=HEADS,
-    adapt=join_tokens,
 )
 FAMILIES = (PLAIN, WITH_REGISTERS)

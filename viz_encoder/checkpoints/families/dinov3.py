@@ -1,7 +1,7 @@
 """DINOv3 (Siméoni et al., 2025, arXiv:2508.10104): rotary positions by row and column."""
 
-from viz_encoder.checkpoints.family import Family, Json, pre_norm_axes, sizes, without_bias
-from viz_encoder.checkpoints.picture import join_tokens, patches, registers
+from viz_encoder.checkpoints.family import Family, Json, without_bias
+from viz_encoder.checkpoints.picture import join_tokens, registers, vit_encoder
 from viz_encoder.checkpoints.tables import PICTURE_SIZES
 from viz_encoder.config import EncoderConfig, Positions
 
@@ -15,14 +15,12 @@ BIASES = {  # the setting that says whether our parts have a bias
 
 
 def _config(file: Json) -> EncoderConfig:
-    return EncoderConfig(
-        **sizes(file),
-        **patches(file),
+    return vit_encoder(
+        file,
         prefix=("[CLS]", *registers(file["num_register_tokens"])),
         positions=Positions.NONE,
         rotary_base=file["rope_theta"],
         rotary_grid=True,
-        **pre_norm_axes(file),
         gated=bool(file["use_gated_mlp"]),
         unbiased=without_bias(file, BIASES),
         dropout=0.0,

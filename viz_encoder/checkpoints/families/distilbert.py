@@ -51,7 +51,7 @@ FAMILY = Family(
     """,
     heads=(
         CarriedHead(
-            lambda file: tables.masked(file, file["dim"], activation(file["activation"])),
+            tables.masked("dim", "activation"),
             """
             vocab_transform.*                           heads.masked.dense.*
             vocab_layer_norm.*                          heads.masked.norm.*
@@ -59,7 +59,7 @@ FAMILY = Family(
             """,
         ),
         CarriedHead(
-            lambda file: tables.first_token_classes(file, file["dim"], Activation.RELU),
+            tables.first_token_classes(Activation.RELU, "dim"),
             """
             pre_classifier.*                            heads.classify.dense.*
             classifier.*                                heads.classify.out.*

@@ -21,11 +21,6 @@ def _replaced(file: Json) -> HeadConfig:
     )
 
 
-def _masked(file: Json) -> HeadConfig:
-    """The generator's: as narrow as the word table, which is its decoder."""
-    return tables.masked(file, file["embedding_size"], Activation.GELU)
-
-
 FAMILY = Family(
     model_types=("electra",),
     defaults={
@@ -52,17 +47,15 @@ FAMILY = Family(
             """,
         ),
         CarriedHead(
-            _masked,
+            # The generator's: as narrow as the word table, which is its decoder.
+            tables.masked("embedding_size", Activation.GELU),
             """
             generator_predictions.dense.*                   heads.masked.dense.*
             generator_predictions.LayerNorm.*               heads.masked.norm.*
             generator_lm_head.*                             heads.masked.out.*
             """,
         ),
-        CarriedHead(
-            lambda file: tables.first_token_classes(file, file["hidden_size"], Activation.GELU),
-            tables.DENSE_CLASSES,
-        ),
+        CarriedHead(tables.first_token_classes(Activation.GELU), tables.DENSE_CLASSES),
         tables.TOKEN_LABELS,
     ),
     wordpiece=True,

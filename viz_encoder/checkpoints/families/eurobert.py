@@ -1,7 +1,5 @@
 """EuroBERT (Boizard et al., 2025, arXiv:2503.05500): pre-norm RMSNorm, rotary, shared keys."""
 
-from reprlib import repr as shown
-
 from viz_encoder.checkpoints import family
 from viz_encoder.checkpoints.family import CarriedHead, Family, Json
 from viz_encoder.checkpoints.surgery import repeat_key_values
@@ -16,7 +14,6 @@ from viz_encoder.config import (
     Positions,
     Task,
 )
-from viz_encoder.errors import CheckpointError
 
 BIASES = {"attention_bias": ("q", "k", "v", "o"), "mlp_bias": ("up", "gate", "down")}
 POOLS = {"bos": HeadPool.CLS, "mean": HeadPool.MEAN, "late": HeadPool.LATE}
@@ -49,15 +46,10 @@ def _masked(file: Json) -> HeadConfig:
 
 
 def _classify(file: Json) -> HeadConfig:
-    pool = file["classifier_pooling"]
-    if pool not in POOLS:
-        raise CheckpointError(
-            f"classifier_pooling is {shown(pool)}; it must be 'bos', 'mean' or 'late'."
-        )
     return family.classes(
         file,
         task=Task.CLASSIFY,
-        pool=POOLS[pool],
+        pool=family.chosen(file, "classifier_pooling", POOLS),
         d_dense=file["hidden_size"],
         activation=Activation.GELU,
     )

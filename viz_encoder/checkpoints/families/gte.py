@@ -8,14 +8,13 @@ from reprlib import repr as shown
 from typing import Any
 
 from viz_encoder.checkpoints import tables
-from viz_encoder.checkpoints.family import CarriedHead, Family, Json, require, text_axes
-from viz_encoder.config import Activation, EncoderConfig, HeadConfig, Positions
+from viz_encoder.checkpoints.family import CarriedHead, Family, Json, require_fixed, text_axes
+from viz_encoder.config import Activation, EncoderConfig, Positions
 from viz_encoder.errors import CheckpointError
 
 
 def _config(file: Json) -> EncoderConfig:
-    for key, value in FIXED.items():
-        require(file, key, value, f"for GTE, only {value!r} is supported")
+    require_fixed(file, FIXED, "GTE")
     return EncoderConfig(
         **text_axes(file),
         positions=Positions.NONE,
@@ -45,11 +44,6 @@ def _rotary(file: Json) -> dict[str, Any]:
         f"config.json scales rotary positions by {shown(said)}; for GTE, only 'linear', plain "
         "'ntk' and no scaling are supported."
     )
-
-
-def _masked(file: Json) -> HeadConfig:
-    """Always uses GELU, whatever the feed-forward networks use."""
-    return tables.masked(file, file["hidden_size"], Activation.GELU)
 
 
 # Switches of "new" that change the model, as all released ones have them.
@@ -85,7 +79,7 @@ GTE = Family(
     """,
     heads=(
         CarriedHead(
-            _masked,
+            tables.masked(act=Activation.GELU),  # whatever the feed-forward networks use
             """
             lm_head.dense.*      heads.masked.dense.*
             lm_head.norm.*       heads.masked.norm.*

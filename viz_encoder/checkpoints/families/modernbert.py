@@ -72,10 +72,8 @@ def _masked(file: Json) -> HeadConfig:
 
 
 def _classify(file: Json) -> HeadConfig:
-    pool = file["classifier_pooling"]
-    if pool not in POOLS:
-        raise CheckpointError(f"classifier_pooling is {shown(pool)}; it must be 'cls' or 'mean'.")
-    return family.classes(file, task=Task.CLASSIFY, pool=POOLS[pool], **_dense(file))
+    pool = family.chosen(file, "classifier_pooling", POOLS)
+    return family.classes(file, task=Task.CLASSIFY, pool=pool, **_dense(file))
 
 
 def _head(config: Callable[[Json], HeadConfig], task: str, out: str, only_for: str) -> CarriedHead:

@@ -43,8 +43,7 @@ def _complete(file: Json, shapes: Shapes) -> Json:
 
 
 def _config(file: Json) -> EncoderConfig:
-    for key, value in FIXED.items():
-        family.require(file, key, value, f"for Nomic BERT, only {value} is supported")
+    family.require_fixed(file, FIXED, "Nomic BERT")
     return EncoderConfig(
         **family.text_axes(file),
         d_head=file["head_dim"] or 0,
@@ -85,9 +84,7 @@ FAMILY = Family(
     """,
     heads=(
         CarriedHead(
-            lambda file: tables.masked(
-                file, file["hidden_size"], family.activation(file["hidden_act"])
-            ),
+            tables.masked(),
             """
             cls.predictions.transform.dense.*         heads.masked.dense.*
             cls.predictions.transform.layer_norm.*    heads.masked.norm.*

@@ -2,25 +2,15 @@
 
 from viz_encoder.checkpoints import family
 from viz_encoder.checkpoints.family import CarriedHead, Family, Json
-from viz_encoder.checkpoints.picture import join_tokens, patches
+from viz_encoder.checkpoints.picture import join_tokens, vit_encoder
 from viz_encoder.checkpoints.tables import CLIP, PICTURE_SIZES, labels_of_picture
-from viz_encoder.config import EncoderConfig, HeadConfig, HeadPool, Task
-
-
-def _vision(file: Json) -> EncoderConfig:
-    return EncoderConfig(
-        **family.sizes(file),
-        **patches(file),
-        **family.pre_norm_axes(file),
-        dropout=file["attention_dropout"],
-    )
+from viz_encoder.config import HeadConfig, HeadPool, Task
 
 
 def _pool(file: Json) -> HeadConfig:
     width = file["projection_size"]
-    return HeadConfig(
-        Task.POOL, HeadPool.LAST, n_out=file["hidden_size"] if width is None else width
-    )
+    width = file["hidden_size"] if width is None else width
+    return HeadConfig(Task.POOL, HeadPool.LAST, n_out=width)
 
 
 DEFAULTS = {
@@ -29,12 +19,9 @@ DEFAULTS = {
     "layer_norm_eps": 1e-6,
     "attention_dropout": 0.0,
 }
-LAYERS = (
-    CLIP
-    + """
+LAYERS = f"""{CLIP}
     logit_bias                               -  bias of the image-text similarity
 """
-)
 # A learned query looks at the patches: nn.MultiheadAttention, then norm and feed-forward network.
 PROBE = """
     head.probe                               heads.pool.probe.query
@@ -49,7 +36,7 @@ PROBE = """
 VISION = Family(
     model_types=("siglip_vision_model",),
     defaults=DEFAULTS,
-    config=_vision,
+    config=lambda file: vit_encoder(file, dropout=file["attention_dropout"]),
     optional_prefixes=("vision_model.",),
     tensors="""
         embeddings.patch_embedding.*         embed.tokens.patch.*

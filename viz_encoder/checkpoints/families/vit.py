@@ -1,21 +1,20 @@
 """ViT (Dosovitskiy et al., 2020, arXiv:2010.11929), MAE (2111.06377) and DeiT (2012.12877)."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from torch import Tensor, nn
 
 from viz_encoder.checkpoints import family, tables
 from viz_encoder.checkpoints.family import CarriedHead, Family, Json
-from viz_encoder.checkpoints.picture import average_classes, join_tokens, patches
+from viz_encoder.checkpoints.picture import average_classes, join_tokens, vit_encoder
 from viz_encoder.config import EncoderConfig, HeadConfig, HeadPool, Task
 
 
 def _config(file: Json, prefix: tuple[str, ...] = ("[CLS]",)) -> EncoderConfig:
-    return EncoderConfig(
-        **family.sizes(file),
-        **patches(file),
+    return vit_encoder(
+        file,
         prefix=prefix,
-        **family.pre_norm_axes(file),
         unbiased=() if file["qkv_bias"] else ("q", "k", "v"),
         dropout=file["hidden_dropout_prob"],
     )
@@ -89,13 +88,12 @@ VIT = Family(
     adapt=_adapt,
     run=_run,
 )
-DEIT = Family(
+DEIT = replace(
+    VIT,
     model_types=("deit",),
-    defaults=DEFAULTS,
     config=lambda file: _config(file, prefix=("[CLS]", "[DIST]")),
     optional_prefixes=("deit.",),
-    tensors=TENSORS,
     heads=(*HEADS, AVERAGE),
-    adapt=_adapt,
+    run=family.last_states,
 )
 FAMILIES = (VIT, DEIT)

@@ -6,11 +6,11 @@ import sys
 from pathlib import Path
 
 from viz_encoder.analyses.collection import Collection, collection
-from viz_encoder.checkpoints import LoadedEncoder, load
+from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.commands.terminal import add_model, opened, tell
 from viz_encoder.errors import SelectionError
 from viz_encoder.inputs.items import read_set
 from viz_encoder.model.pooling import METHODS
-from viz_encoder.terminal import add_model, tell
 from viz_encoder.whole_file import kind_of, require_writable
 
 NUMBERS = re.compile(r"-\d+(,-?\d+)*$")
@@ -52,7 +52,7 @@ def _pool(given: argparse.Namespace) -> None:
     for path in filter(None, (given.output, given.table)):
         require_writable(path)
     items = read_set(Path(given.source))
-    encoder = load(given.model, device=given.device, part=given.part)
+    encoder = opened(given)
     methods = None if given.methods == "all" else _methods(given.methods, encoder)
     states = None if given.states == "all" else _states(given.states)
     read = {"prompt": given.prompt, "progress": _tell}

@@ -5,7 +5,8 @@ import math
 import sys
 from pathlib import Path
 
-from viz_encoder.checkpoints import LoadedEncoder, load
+from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.commands.terminal import add_model, opened, tell
 from viz_encoder.corpora import Done, HeadTable, Relations, corpus, relations, treebank_table
 from viz_encoder.corpora.corpus import MEASURES
 from viz_encoder.corpora.spread import VectorSpread
@@ -15,7 +16,6 @@ from viz_encoder.corpora.vector_rows import require_parquet
 from viz_encoder.errors import SelectionError
 from viz_encoder.result import csv_text
 from viz_encoder.shown import counted
-from viz_encoder.terminal import add_model, tell
 from viz_encoder.whole_file import kind_of, require_writable, write_whole
 
 N_SHOWN, N_EXAMPLES = 5, 10  # heads, and examples of the first
@@ -71,7 +71,7 @@ def _corpus(given: argparse.Namespace) -> None:
     kind = kind_of(given.output, KINDS)
     require_writable(given.output)
     _require_vectors(given)
-    encoder = load(given.model, device=given.device, part=given.part)
+    encoder = opened(given)
     if given.source.endswith(".conllu"):
         _trees(given, encoder, kind)
         return

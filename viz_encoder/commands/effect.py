@@ -4,14 +4,13 @@ import argparse
 import math
 from pathlib import Path
 
-from viz_encoder.checkpoints import load
+from viz_encoder.commands.terminal import add_model, opened, tell, typed
 from viz_encoder.effects import Effect, effect
 from viz_encoder.effects.measures import NAMES
 from viz_encoder.effects.rerun import Heads
 from viz_encoder.errors import SelectionError
 from viz_encoder.inputs.items import PICTURES, read_set
 from viz_encoder.result import csv_text
-from viz_encoder.terminal import add_model, tell, typed
 from viz_encoder.whole_file import is_file, kind_of, require_writable, shortened, write_whole
 
 LISTED = 10
@@ -43,7 +42,7 @@ def _effect(given: argparse.Namespace) -> None:
     if given.output:
         kind_of(given.output, (".csv",))
         require_writable(given.output)
-    encoder = load(given.model, device=given.device, part=given.part)
+    encoder = opened(given)
     found = effect(
         encoder,
         sources(given.source),

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any, get_args
 
 from viz_encoder.arguments.public import written_number
-from viz_encoder.checkpoints import LoadedEncoder, load
-from viz_encoder.effect_command import sources
+from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.commands.effect import sources
+from viz_encoder.commands.export import KINDS, write_figure
+from viz_encoder.commands.terminal import add_model, opened, typed
 from viz_encoder.errors import SelectionError
-from viz_encoder.export_command import KINDS, write_figure
-from viz_encoder.terminal import add_model, typed
 from viz_encoder.whole_file import kind_of, require_writable
 
 LISTED = 5
@@ -51,7 +51,7 @@ def _attribute(given: argparse.Namespace) -> None:
     kind = kind_of(given.output, KINDS) if given.output else ""
     if given.output:
         require_writable(given.output)
-    encoder = load(given.model, device=given.device, part=given.part)
+    encoder = opened(given)
     each = sources(given.source)
     if len(each) != 1:
         raise SelectionError(f"{given.source} holds {len(each)} texts; give one.")

@@ -9,6 +9,8 @@ import os
 import sys
 from typing import Any
 
+from viz_encoder.checkpoints import LoadedEncoder, load
+
 HANDLER = "viz_encoder.likeness"
 LIKENESS = {
     **{"…": "...", "·": "*", "×": "x", "‖": "||", "−": "-", "–": "-", "—": "-", "÷": "/"},
@@ -29,6 +31,11 @@ def add_model(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--part", default="", help="text or vision, for a model that has both")
     command.add_argument("--device", default="auto", help="auto, cpu, cuda or mps (%(default)s)")
+
+
+def opened(given: argparse.Namespace) -> LoadedEncoder:
+    """The model that they name."""
+    return load(given.model, device=given.device, part=given.part)
 
 
 def tell(text: str, *, last: bool = False) -> None:
