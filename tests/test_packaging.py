@@ -59,10 +59,11 @@ def wheel(tmp_path_factory):
     return next(folder.glob("*.whl"))
 
 
-def test_the_wheel_carries_the_assets(wheel):
+def test_the_wheel_carries_the_assets_and_says_that_it_is_typed(wheel):
     names = set(zipfile.ZipFile(wheel).namelist())
     kept = [p for p in (ROOT / "assets").rglob("*") if p.is_file()]
     assert kept and {f"viz_encoder/{path.relative_to(ROOT)}" for path in kept} <= names
+    assert "viz_encoder/py.typed" in names
     assert not any(name.startswith(("tests/", "assets/")) for name in names)
 
 

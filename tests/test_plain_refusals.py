@@ -59,8 +59,9 @@ def test_what_runs_parts_of_a_model_is_refused_in_its_knock(grammar):
         partial(vz.patch, other="the key to the cabinet [MASK] old"),
         vz.attribute,
     ):
-        with vz.ablate(grammar.model.layers[1], {(0, 0): "zero"}):
-            refused(SelectionError, r"cannot be used inside vz\.ablate", call, grammar, TEXT)
+        ablated = vz.ablate(grammar.model.layers[1], {(0, 0): "zero"})
+        with pytest.raises(SelectionError, match=r"cannot be used inside vz\.ablate"), ablated:
+            call(grammar, TEXT)
         with vz.ablate(other, {(1, 0): "zero"}):
             other(torch.tensor([[1, 2]]))
             call(grammar, TEXT)

@@ -12,7 +12,7 @@ from viz_encoder.arguments import Progress, Seed, public
 from viz_encoder.checkpoints.agreement import compare_runs, compare_vectors
 from viz_encoder.checkpoints.builtin import BUILTIN
 from viz_encoder.checkpoints.loaded import LoadedEncoder, ModelCard
-from viz_encoder.checkpoints.memory import InMemory, in_memory, of_memory, plan_memory
+from viz_encoder.checkpoints.memory import in_memory, of_memory, plan_memory
 from viz_encoder.checkpoints.plan import Plan, plan
 from viz_encoder.checkpoints.readers import (
     NOTHING,
@@ -23,6 +23,7 @@ from viz_encoder.checkpoints.readers import (
 from viz_encoder.checkpoints.recognize import plainly
 from viz_encoder.checkpoints.rename import require_match
 from viz_encoder.checkpoints.sentence_transformers import lower_cased
+from viz_encoder.checkpoints.source import InMemory
 from viz_encoder.checkpoints.surgery import fold_scales, share_layers, tie
 from viz_encoder.checkpoints.weights import silent
 from viz_encoder.config import Embedding, EncoderConfig

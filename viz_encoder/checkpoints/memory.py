@@ -1,17 +1,14 @@
 """A model in memory as a source: its settings and weights, read without importing its library."""
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-import torch
-from torch import Tensor, nn
+from torch import nn
 
-from viz_encoder.arguments import Progress
 from viz_encoder.checkpoints import built_elsewhere
 from viz_encoder.checkpoints.built_elsewhere import (
     OF_TORCH,
@@ -19,23 +16,15 @@ from viz_encoder.checkpoints.built_elsewhere import (
     OWN,
     require_known_code,
 )
-from viz_encoder.checkpoints.family import Family, Json, Shapes
 from viz_encoder.checkpoints.loaded import LoadedEncoder, ModelCard
 from viz_encoder.checkpoints.own_folder import own_file_of
 from viz_encoder.checkpoints.plan import Plan, plan_source, require_part
-from viz_encoder.checkpoints.readers import (
-    GivenReaders,
-    InputReading,
-    given_reading,
-    read_given,
-)
+from viz_encoder.checkpoints.readers import GivenReaders, read_given
 from viz_encoder.checkpoints.sentence_transformers import declared_by_model
-from viz_encoder.checkpoints.weights import AT_ONCE
-from viz_encoder.config import EncoderConfig
+from viz_encoder.checkpoints.source import InMemory
 from viz_encoder.errors import CheckpointError, KeyMismatch, UnknownFamily
 from viz_encoder.inputs import TextReader
 from viz_encoder.model import Encoder
-from viz_encoder.model.declared import Declared
 from viz_encoder.model.saving import own_file
 
 IN_MEMORY = "in memory"
@@ -43,86 +32,6 @@ FILE, FILE_FIRST = re.compile(r"(?<!\w)config\.json"), re.compile(r"(^|\. )confi
 RECORD = "vz.record(model, …) watches any PyTorch model as it runs."
 CHECK = "Check that the model's config and the weights belong together."
 CHANGED = "Its config or its parts were changed after it was built."
-
-
-@dataclass(frozen=True, eq=False)
-class InMemory:
-    """A model's settings as config.json would have them, and its tensors, not yet copied."""
-
-    file: Json
-    named: Mapping[str, Tensor]
-    given: GivenReaders
-    card: ModelCard
-    check: Callable[[EncoderConfig], None] = lambda config: None  # whether it was built so
-    declares: Callable[[int, int], Declared | None] = lambda d_model, most: None
-    runs: nn.Module | None = None  # the module our run is compared with
-    pools: nn.Module | None = None  # a SentenceTransformer, which our vectors are compared with
-    own_reader: bool = False  # whether it reads texts as we do
-
-    @property
-    def folder(self) -> Path | None:
-        """There is none."""
-        return None
-
-    @property
-    def device(self) -> torch.device:
-        """Device of the weights; meta tensors are refused when copied."""
-        where = next(iter(self.named.values())).device
-        return torch.device("cpu") if where.type == "meta" else where
-
-    def config(self) -> Json:
-        """The config.json it would have."""
-        return self.file
-
-    def shapes(self) -> Shapes:
-        """The shape of every tensor by its name."""
-        return {name: tuple(tensor.shape) for name, tensor in self.named.items()}
-
-    def tensors(self, wanted: Collection[str], tell: Progress) -> dict[str, Tensor]:
-        """Copies, so that training the model later changes nothing here; what is tied stays so."""
-        copies: dict[tuple[Any, ...], Tensor] = {}
-        found: dict[str, Tensor] = {}
-        for name in wanted:
-            if len(found) % AT_ONCE == 0:
-                tell(len(found) / len(wanted))
-            tensor = self.named[name]
-            place = tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype
-            if place not in copies:
-                copies[place] = _copy(name, tensor)
-            found[name] = copies[place]
-        return found
-
-    def reading(self, config: EncoderConfig, file: Json, family: Family) -> InputReading:
-        """Reader passed with the model; otherwise it takes ids or pixels."""
-        self.check(config)
-        return given_reading(self.given, config, file, family)
-
-    def declared(self, d_model: int, most: int) -> Declared | None:
-        """Vectors a SentenceTransformer declares."""
-        return self.declares(d_model, most)
-
-    def license(self) -> str:
-        """No license is stated."""
-        return ""
-
-
-def _copy(name: str, tensor: Tensor) -> Tensor:
-    """On the CPU, floats as float32, as from files."""
-    if tensor.is_meta:
-        raise CheckpointError(
-            f"{name} holds no numbers (it is on the meta device, or offloaded); load the model "
-            "whole, without device_map."
-        )
-    if type(tensor) not in (Tensor, nn.Parameter):
-        raise CheckpointError(
-            f"{name} is a {type(tensor).__name__}, which is sharded or quantized; load the model "
-            "whole, in floating point."
-        )
-    kind = torch.float32 if tensor.is_floating_point() else tensor.dtype
-    copied = tensor.detach().to("cpu", kind, copy=True)
-    if not bool(torch.isfinite(copied).all()):
-        raise CheckpointError(f"{name} holds NaN or infinite values.")
-    return copied
 
 
 @contextmanager

@@ -2,26 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Annotated, Any
+from typing import Any
 
-from viz_encoder.arguments import (
-    OneOf,
-    above,
-    at_least,
-    at_most,
-    below,
-    read_fields,
-    read_index,
-    said,
-)
-from viz_encoder.config.choices import (
-    Activation,
-    Embedding,
-    Norm,
-    NormPlacement,
-    Positions,
-)
-from viz_encoder.config.head import LARGEST_COUNT, HeadConfig, SizeOrNone, read_heads
+from viz_encoder.arguments import read_fields, read_index, said
+from viz_encoder.config.axes import Axes
+from viz_encoder.config.choices import Activation, Embedding, Positions
+from viz_encoder.config.head import read_heads
 from viz_encoder.config.weight_parts import weight_parts
 from viz_encoder.errors import ConfigError
 from viz_encoder.shown import brief, one_line
@@ -35,63 +21,15 @@ SIZES: dict[str, dict[str, Any]] = {
     "base": {"d_model": 768, "n_layers": 12, "n_heads": 12, "d_ff": 3072},
 }
 BYTES_PER_WEIGHT = 4  # float32
-PARTS = ("q", "k", "v", "o", "up", "gate", "down", "norm", "patch", "project")  # may lack a bias
-Size = Annotated[int, at_least(1), at_most(LARGEST_COUNT)]
-Positive = Annotated[float, above(0)]
-PartName = Annotated[str, OneOf(PARTS)]
 
 
 @dataclass(frozen=True)
-class EncoderConfig:
+class EncoderConfig(Axes):
     """All axes of one encoder; the defaults are BERT-base (Devlin et al., 2019, arXiv:1810.04805).
 
     Raises:
         ConfigError: an impossible size, or sizes that do not fit together.
     """
-
-    n_layers: Size = 12
-    n_heads: Size = 12
-    d_model: Size = 768
-    d_ff: Size = 3072
-    d_head: SizeOrNone = 0  # width of one head's queries, keys and values; 0 = d_model / n_heads
-    scale: Positive | None = None  # of the scores; default 1 / √d_head
-    # Input.
-    embedding: Embedding = Embedding.TOKEN
-    vocab_size: Size = 30522
-    n_segments: SizeOrNone = 2
-    d_embed: SizeOrNone = 0  # width of the tables, projected to d_model; 0 = d_model
-    max_positions: Size = 512
-    image_size: tuple[Size, Size] = (224, 224)  # height, width the positions were learned at
-    patch_size: Size = 16
-    n_channels: Size = 3
-    prefix: tuple[str, ...] = ()  # learned tokens before the patches, by name
-    # Positions.
-    positions: Positions = Positions.LEARNED
-    antialias: bool = False  # patch positions are smoothed when resized to another grid
-    rotary_base: Positive | None = None  # queries and keys are turned by their position
-    rotary_base_local: Positive | None = None  # in layers with a window, where it differs
-    rotary_stretch: Positive = 1.0  # positions are divided by it first, for texts that much longer
-    rotary_grid: bool = False  # turned by row and column of the patch
-    relative_buckets: SizeOrNone = 0  # a learned number by distance is added to the scores
-    relative_distance: Size = 128  # from which on all distances are one
-    # The blocks.
-    norm: Norm = Norm.LAYER
-    norm_placement: NormPlacement = NormPlacement.POST
-    norm_eps: Annotated[float, above(0), below(1)] = 1e-12
-    embed_norm: bool = True
-    first_attn_norm: bool = True  # False: layer 0 has no norm before its attention (ModernBERT)
-    final_norm: bool = False
-    activation: Activation = Activation.GELU
-    gated: bool = False  # the feed-forward network multiplies two branches
-    bias: bool = True
-    unbiased: tuple[PartName, ...] = ()  # parts without a bias, where the others have one
-    dropout: Annotated[float, at_least(0), below(1)] = 0.1
-    # Attention pattern.
-    causal: bool = False
-    window: Size | None = None  # each token sees this many neighbors on either side
-    global_layers: tuple[int, ...] = ()  # layers in which the window does not count
-    # Prediction heads.
-    prediction_heads: tuple[HeadConfig, ...] = ()
 
     def __repr__(self) -> str:
         """One line: the sizes, then every axis that differs from BERT-base."""
@@ -149,22 +87,9 @@ class EncoderConfig:
         return cls(**axes)
 
     @property
-    def grid(self) -> tuple[int, int]:
-        """Patch rows and columns at the size the model was trained on."""
-        return self.image_size[0] // self.patch_size, self.image_size[1] // self.patch_size
-
-    @property
     def n_parameters(self) -> int:
         """Number of weights, counted from the axes alone; a tied decoder counts as its own."""
         return sum(part.count for part in weight_parts(self))
-
-    def has_bias(self, part: str) -> bool:
-        """Whether a part (q, k, v, o, up, gate, down, norm, patch, project) has a bias."""
-        return self.bias and part not in self.unbiased
-
-    def is_local(self, layer: int) -> bool:
-        """Whether the window counts in this layer."""
-        return self.window is not None and layer not in self.global_layers
 
     def _check_heads(self) -> None:
         if not self.d_head:

@@ -1,12 +1,9 @@
 """Counts an encoder's weights part by part, with formulas, and a layer's cost."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from viz_encoder.config.axes import Axes
 from viz_encoder.config.choices import Embedding, HeadPool, Norm, NormPlacement, Positions
-
-if TYPE_CHECKING:
-    from viz_encoder.config.encoder import EncoderConfig
 
 
 @dataclass(frozen=True)
@@ -32,7 +29,7 @@ class LayerCost:
     equal_at: int
 
 
-def weight_parts(config: "EncoderConfig") -> tuple[WeightPart, ...]:
+def weight_parts(config: Axes) -> tuple[WeightPart, ...]:
     """The parts in the order in which an input meets them; their counts add up to all weights.
 
     V: words, T: positions, D: d_model, E: d_embed where it differs, L: layers, h: heads.
@@ -53,7 +50,7 @@ def weight_parts(config: "EncoderConfig") -> tuple[WeightPart, ...]:
     return tuple(parts)
 
 
-def layer_cost(config: "EncoderConfig", n_tokens: int) -> LayerCost:
+def layer_cost(config: Axes, n_tokens: int) -> LayerCost:
     """Multiplications in one layer, without biases and norms."""
     inner = config.n_heads * config.d_head
     n_matrices = 3 if config.gated else 2
@@ -65,7 +62,7 @@ def layer_cost(config: "EncoderConfig", n_tokens: int) -> LayerCost:
     )
 
 
-def _embeddings(config: "EncoderConfig") -> list[WeightPart]:
+def _embeddings(config: Axes) -> list[WeightPart]:
     width = config.d_embed
     letter = "D" if width == config.d_model else "E"
     parts = []
@@ -97,7 +94,7 @@ def _embeddings(config: "EncoderConfig") -> list[WeightPart]:
     return parts
 
 
-def _norms(config: "EncoderConfig") -> WeightPart:
+def _norms(config: Axes) -> WeightPart:
     n_norms = 2 * config.n_layers
     times = "L · 2"
     if config.norm_placement is NormPlacement.PRE and not config.first_attn_norm:
@@ -106,7 +103,7 @@ def _norms(config: "EncoderConfig") -> WeightPart:
     return WeightPart("norms", f"{times} · {_norm_formula(config)}", count)
 
 
-def _attention(config: "EncoderConfig") -> WeightPart:
+def _attention(config: Axes) -> WeightPart:
     d_model, inner = config.d_model, config.n_heads * config.d_head
     biases = sum(config.has_bias(part) for part in "qkv") * inner + config.has_bias("o") * d_model
     formula = "4 · D²" if inner == d_model else "4 · D · h · d_head"
@@ -117,7 +114,7 @@ def _attention(config: "EncoderConfig") -> WeightPart:
     return WeightPart("attention: W_q, W_k, W_v, W_O", f"L · {formula}", count)
 
 
-def _feed_forward(config: "EncoderConfig") -> WeightPart:
+def _feed_forward(config: Axes) -> WeightPart:
     wide = ("up", "gate") if config.gated else ("up",)
     n_matrices = len(wide) + 1
     n_wide = sum(config.has_bias(part) for part in wide)
@@ -132,9 +129,9 @@ def _feed_forward(config: "EncoderConfig") -> WeightPart:
     return WeightPart("feed-forward network", f"L · {formula}", count)
 
 
-def _norm(config: "EncoderConfig", width: int) -> int:
+def _norm(config: Axes, width: int) -> int:
     return width * (1 + (config.norm is Norm.LAYER and config.has_bias("norm")))
 
 
-def _norm_formula(config: "EncoderConfig") -> str:
+def _norm_formula(config: Axes) -> str:
     return "2 · D" if _norm(config, 1) == 2 else "D"

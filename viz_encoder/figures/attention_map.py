@@ -17,7 +17,7 @@ from viz_encoder.figures.theme import (
     token_axes,
     weight_colors,
 )
-from viz_encoder.figures.view import Place, drawn
+from viz_encoder.figures.view import PagePlace, drawn
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import Head
 from viz_encoder.trace.token_selection import shown_tokens
@@ -28,7 +28,7 @@ BORDER = "#d97706"
 
 @drawn(
     "Map of one head",
-    place=Place("explore", "map"),
+    place=PagePlace("explore", "map"),
     look="Look along a row: which keys one query attends to. A column that stands out is a key "
     "that many queries attend to.",
 )

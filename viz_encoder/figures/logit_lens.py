@@ -19,7 +19,7 @@ from viz_encoder.figures.theme import (
     plain,
     weight_bar,
 )
-from viz_encoder.figures.view import Place, drawn
+from viz_encoder.figures.view import PagePlace, drawn
 from viz_encoder.trace import Trace
 from viz_encoder.trace.token_selection import real_token_numbers
 
@@ -39,7 +39,7 @@ CAPTION = (
     "Logit lens: predictions at each layer",
     takes=("encoder", "trace"),
     needs=("answer",),
-    place=Place("vectors", "logit_lens", 5),
+    place=PagePlace("vectors", "logit_lens", 5),
     look="Look for the first row where the final answer appears, and whether it stays.",
 )
 def logit_lens(

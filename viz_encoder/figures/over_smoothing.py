@@ -7,7 +7,7 @@ from plotly.subplots import make_subplots
 from viz_encoder.analyses.residual_change import hidden_change
 from viz_encoder.analyses.token_similarity import over_smoothing as compute
 from viz_encoder.figures.theme import FEW, STATE_AXIS, apply, caption_below, most_tokens
-from viz_encoder.figures.view import Place, drawn
+from viz_encoder.figures.view import PagePlace, drawn
 from viz_encoder.trace import Trace
 
 COLORS = "#348ba6", "#c2571a", "#7a5ba8", "#40498e"
@@ -23,7 +23,7 @@ CAPTION = (
 
 @drawn(
     "Over-smoothing and norms",
-    place=Place("vectors", "change", 3),
+    place=PagePlace("vectors", "change", 3),
     look="Watch whether the mean cosine rises toward 1 with depth, while the spread "
     "falls toward 0.",
 )

@@ -7,7 +7,7 @@ from viz_encoder.analyses.overview import row
 from viz_encoder.arguments import Token
 from viz_encoder.errors import SelectionError
 from viz_encoder.figures.theme import MapScale, add_masked, apply, head_name, plain, weight_colors
-from viz_encoder.figures.view import Place, drawn
+from viz_encoder.figures.view import PagePlace, drawn
 from viz_encoder.inputs import Grid
 from viz_encoder.shown import quoted
 from viz_encoder.trace import Trace
@@ -21,7 +21,7 @@ QUERY_COLOR = "#e11d48"
 @drawn(
     "Where a patch looks",
     needs=("picture",),
-    place=Place("explore", "overlay"),
+    place=PagePlace("explore", "overlay"),
     look="Look at which patches the chosen query attends to.",
 )
 def patch_overlay(

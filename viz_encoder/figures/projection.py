@@ -15,7 +15,7 @@ from viz_encoder.figures.theme import (
     plain,
     weight_bar,
 )
-from viz_encoder.figures.view import Place, drawn
+from viz_encoder.figures.view import PagePlace, drawn
 from viz_encoder.shown import after_blocks, quoted
 from viz_encoder.trace import Trace
 from viz_encoder.trace.token_selection import real_token
@@ -32,7 +32,7 @@ CAPTION = (
 
 @drawn(
     "PCA of hidden states, all layers",
-    place=Place("vectors", "pca", 4),
+    place=PagePlace("vectors", "pca", 4),
     look="Follow one token's line from the embeddings to the last block, and see "
     "which points it ends near.",
 )

@@ -20,7 +20,7 @@ from viz_encoder.figures.theme import (
     most_tokens,
     weight_bar,
 )
-from viz_encoder.figures.view import Place, drawn
+from viz_encoder.figures.view import PagePlace, drawn
 from viz_encoder.trace import Trace
 from viz_encoder.trace.recorded_parts import WeightSource
 
@@ -48,7 +48,7 @@ BARS = " Bars: the middle 80% of tokens. Cosine: hidden states before and after 
     "Relative update size (attention, feed-forward)",
     takes=("weights", "trace"),
     needs=("every head",),
-    place=Place("vectors", "change", 2),
+    place=PagePlace("vectors", "change", 2),
     look="Compare attention with the feed-forward network, and look for blocks that "
     "change the state most.",
 )

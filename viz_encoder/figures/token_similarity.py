@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from viz_encoder.analyses.token_similarity import token_similarity as compute
 from viz_encoder.arguments import OneOf
 from viz_encoder.figures.theme import SIGNED, apply, caption, cell_names, token_axes, weight_bar
-from viz_encoder.figures.view import Place, drawn
+from viz_encoder.figures.view import PagePlace, drawn
 from viz_encoder.shown import after_blocks
 from viz_encoder.trace import Trace
 
@@ -25,7 +25,7 @@ CENTERED = " The mean of these tokens was subtracted, so some cosines must be ne
 
 @drawn(
     "Token similarity (cosine)",
-    place=Place("vectors", "similarity", 1),
+    place=PagePlace("vectors", "similarity", 1),
     look="Look for blocks of high cosine: groups of tokens whose states point the same way.",
 )
 def token_similarity(

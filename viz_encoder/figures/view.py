@@ -57,7 +57,7 @@ class Control:
 
 
 @dataclass(frozen=True)
-class Place:
+class PagePlace:
     """Where a view appears on the page, besides the list of all views.
 
     Tabs and slots: "explore" has "map" and "overlay", the pictures that stand for the map itself;
@@ -85,7 +85,7 @@ class View:
     measured: str = ""  # a sentence each: what it shows, and what it does not
     not_measured: str = ""
     source: str = ""  # of the method: author, year, arXiv
-    place: Place | None = None
+    place: PagePlace | None = None
 
     @property
     def name(self) -> str:

@@ -141,7 +141,7 @@ class InParts:
         return x.unflatten(-1, (self.n_heads, -1)).transpose(1, 2)
 
 
-class _Probe(nn.Module):
+class _OtherValues(nn.Module):
     """Stands in the place of a projection and gives other values."""
 
     def __init__(self, real: nn.Module) -> None:
@@ -162,7 +162,7 @@ class _Twin:
     def __init__(self, parts: InParts) -> None:
         self._parts, self._module = parts, copy(parts.module)
         real = dict(parts.module.named_children())
-        self._probes = {n: _Probe(one) for n, one in real.items() if VALUES.fullmatch(n)}
+        self._probes = {n: _OtherValues(one) for n, one in real.items() if VALUES.fullmatch(n)}
         self._module._modules = {**real, **self._probes}
 
     def begin(self) -> list[Tensor]:

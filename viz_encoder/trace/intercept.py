@@ -5,27 +5,53 @@ matrix product of eager models. Global module hooks tell which module is running
 only while a recording is open, and act only on the thread that opened it.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from threading import Lock, get_ident, local
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol, runtime_checkable
 
 from torch import nn
 from torch._C import _current_graph_task_id
 from torch.compiler import is_dynamo_compiling
 from torch.nn.modules import module as torch_module
 
-from viz_encoder.trace.attention_call import AttentionCall, LaterCall
+from viz_encoder.trace.attention_call import AttentionCall, LastCopy, LaterCall
 from viz_encoder.trace.callers_state import PLAIN, ModePlace, detached_from_caller
 from viz_encoder.trace.fused import LAYER, KernelWatch, fused_call, takes_fused_kernel
 from viz_encoder.trace.softmax import SeenSoftmax
 from viz_encoder.trace.torch_ops import Operations
 
-if TYPE_CHECKING:
-    from viz_encoder.trace.record import Recording
-
 DECIDERS = (nn.TransformerEncoder, nn.TransformerEncoderLayer)
 _here = local()
+
+
+@runtime_checkable
+class Listener(Protocol):
+    """What is told of everything that runs on its thread."""
+
+    eager: bool
+    copies: LastCopy
+    modules: Mapping[str, nn.Module]
+
+    def enter(self, module: nn.Module, args: tuple[Any, ...]) -> None:
+        """A module starts."""
+
+    def leave(
+        self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None, out: Any
+    ) -> None:
+        """A module ends."""
+
+    def attend(self, call: AttentionCall | LaterCall, part: str) -> None:
+        """The running module has attended."""
+
+    def softened(self, seen: SeenSoftmax) -> None:
+        """A softmax that may be attention."""
+
+    def fail(self, fault: Exception) -> None:
+        """Something could not be captured; the model ran on."""
+
+    def elsewhere(self, module: nn.Module) -> None:
+        """A module ran on another, unwatched thread."""
 
 
 class Interceptor(Operations):
@@ -33,7 +59,7 @@ class Interceptor(Operations):
 
     def __init__(self) -> None:
         super().__init__()
-        self.listeners: list[Recording] = []
+        self.listeners: list[Listener] = []
         self._thread = get_ident()
         self._watch = KernelWatch(self._saw_fused)
         self._place = ModePlace(self)
@@ -90,7 +116,7 @@ class Interceptor(Operations):
         for module in self._marked.values():
             unmark(module)
 
-    def listen(self, listener: "Recording") -> None:
+    def listen(self, listener: Listener) -> None:
         """Add a listener; its nn.MultiheadAttention modules now expose their keyword arguments."""
         self.listeners.append(listener)
         for module in listener.modules.values():
@@ -181,7 +207,7 @@ def is_listening() -> bool:
 
 
 @contextmanager
-def listening(listener: "Recording") -> Iterator[None]:
+def listening(listener: Listener) -> Iterator[None]:
     """Report everything this thread runs in the block to the listener.
 
     Blocks may end in any order, as in coroutines; the last one removes the hooks.

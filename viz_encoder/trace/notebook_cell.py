@@ -36,7 +36,7 @@ def jupyter() -> Any:
 
 
 @runtime_checkable
-class View(Protocol):
+class RunView(Protocol):
     """What `Trace.show` returns; a static cell, which has no kernel to ask, has `save` alone."""
 
     layer: int

@@ -177,7 +177,7 @@ def _tolerance(layer: LayerTrace, dtype: str) -> float:
 
 
 @dataclass(frozen=True)
-class Evidence:
+class RowEvidence:
     """Evidence over all rows and heads of a layer; `error` is relative to the largest output."""
 
     error: float | None  # None without a signature
@@ -188,10 +188,10 @@ class Evidence:
 
 
 Versions = tuple[int, ...]
-_KEPT: "WeakKeyDictionary[LayerTrace, tuple[Versions, Evidence]]" = WeakKeyDictionary()
+_KEPT: "WeakKeyDictionary[LayerTrace, tuple[Versions, RowEvidence]]" = WeakKeyDictionary()
 
 
-def evidence_of(layer: LayerTrace) -> Evidence:
+def evidence_of(layer: LayerTrace) -> RowEvidence:
     """Evidence from any sweep that covered all of this layer's rows, or from a new one."""
     versions, found = _KEPT.get(layer, (None, None))
     if found is None or versions != _versions(layer):
@@ -199,7 +199,7 @@ def evidence_of(layer: LayerTrace) -> Evidence:
     return found
 
 
-def weigh(layer: LayerTrace, rows: Float[Tensor, "head checked query"]) -> Evidence:
+def weigh(layer: LayerTrace, rows: Float[Tensor, "head checked query"]) -> RowEvidence:
     """Multiply rows by `check_columns`; the result is cached with the layer."""
     sums = rows[:, -1]
     whole = sums if layer.sink is None else sums + layer.sink
@@ -211,7 +211,7 @@ def weigh(layer: LayerTrace, rows: Float[Tensor, "head checked query"]) -> Evide
         at = divmod(int(errors.argmax()), errors.shape[1])
         error = float(errors[at]) / largest
         error = math.inf if math.isnan(error) else error  # NaN would pass every comparison
-    found = Evidence(
+    found = RowEvidence(
         error,
         at,
         (float(whole.min()), float(whole.max())) if len(whole) else None,

@@ -13,7 +13,7 @@ from viz_encoder.errors import SelectionError
 from viz_encoder.inputs import Grid, Sample
 from viz_encoder.shown import counted, facts_html, one_line
 from viz_encoder.trace.layer import TENSORS, LayerTrace, Origin, received
-from viz_encoder.trace.notebook_cell import View
+from viz_encoder.trace.notebook_cell import RunView
 from viz_encoder.trace.proof import Proof, prove
 from viz_encoder.trace.recorded_parts import RecordedParts
 
@@ -186,7 +186,7 @@ class Trace:
         max_bytes: int = 1_000_000,
         encoder: Any = None,
         live: bool | None = None,
-    ) -> View:
+    ) -> RunView:
         """Show interactive words, lines and maps below a notebook's cell, also within a loop.
 
         In a notebook with anywidget (`pip install 'viz-encoder[notebook]'`) the view is live: it is

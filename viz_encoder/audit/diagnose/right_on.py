@@ -13,7 +13,7 @@ from viz_encoder.audit.measure.gradients import Gradients
 from viz_encoder.audit.measure.layer import LayerRun
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.setting import GRADIENT, MASS, Case
-from viz_encoder.audit.measure.watch import NoDropout, Watch
+from viz_encoder.audit.measure.watch import CallWatch, NoDropout
 from viz_encoder.audit.missing_links import missing_links
 from viz_encoder.audit.report import Check, Diagnosis, untested
 from viz_encoder.trace.callers_state import random_states_kept
@@ -78,7 +78,7 @@ SEEDED = (
 )
 
 
-class Picks(Watch):
+class Picks(CallWatch):
     """While it is entered, notes the functions that pick at random."""
 
     name = ""

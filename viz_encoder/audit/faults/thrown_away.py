@@ -12,7 +12,7 @@ from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.measure.setting import MASS, Case, ModelFault
 from viz_encoder.audit.measure.subject import Subject
-from viz_encoder.audit.measure.watch import Watch
+from viz_encoder.audit.measure.watch import CallWatch
 from viz_encoder.audit.report import Check, fails
 from viz_encoder.shown import counted
 from viz_encoder.trace.torch_ops import SOFTMAX, over_last_axis
@@ -34,7 +34,7 @@ class Used(NamedTuple):
         return self._replace(rows=self.rows | other.rows, cells=cells)
 
 
-class _Leaves(Watch):
+class _Leaves(CallWatch):
     """While it is entered, adds a leaf to what each call over all queries of each sample gives."""
 
     def __init__(self, case: Case) -> None:

@@ -9,12 +9,12 @@ from torch.compiler import is_dynamo_compiling
 
 from viz_encoder.audit.measure.setting import Case
 from viz_encoder.audit.measure.subject import Subject
-from viz_encoder.audit.measure.watch import Watch
+from viz_encoder.audit.measure.watch import CallWatch
 
 SAFE = -1e5  # an additive constant above this can lose to a score
 
 
-class Constants(Watch):
+class Constants(CallWatch):
     """Notes each number that scores are filled, replaced or shifted with, and what it gets into."""
 
     def __init__(self, n_tokens: int, passed: Tensor | None = None, value: float = 0.0) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from viz_encoder.audit.measure.watch import Watch
+from viz_encoder.audit.measure.watch import CallWatch
 from viz_encoder.trace.attention_call import AttentionCall, batch_and_heads, own_copy
 from viz_encoder.trace.mixing import axes_of
 from viz_encoder.trace.torch_ops import SOFTMAX
@@ -17,7 +17,7 @@ KEPT = 4  # products before a softmax, of which one made its scores
 Factors = tuple[Tensor, Tensor]  # "… query d" and "… key d"
 
 
-class Products(Watch):
+class Products(CallWatch):
     """Notes, for each softmax over keys, its maps and the factors of the last product that fits."""
 
     def __init__(self) -> None:

@@ -12,7 +12,7 @@ from torch.overrides import TorchFunctionMode
 from viz_encoder.trace.torch_ops import SOFTMAX
 
 
-class Watch(TorchFunctionMode):
+class CallWatch(TorchFunctionMode):
     """While it is entered, sees each call of torch's functions; what `see` gives is passed on."""
 
     def __torch_function__(
@@ -27,7 +27,7 @@ class Watch(TorchFunctionMode):
         return out
 
 
-class Softmaxes(Watch):
+class Softmaxes(CallWatch):
     """What `keep` gives of each softmax and the axis that it goes over, unless that is None."""
 
     def __init__(self, keep: Callable[[Tensor, int], Tensor | None]) -> None:
