@@ -18,6 +18,7 @@ from scripts import grammar_roles as roles
 from tests.ui.conftest import serving
 from viz_encoder import errors
 from viz_encoder.cli import main
+from viz_encoder.commands import lesson
 from viz_encoder.ui.serve import ServerSettings, make_app
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -112,7 +113,9 @@ def test_the_gallery_shows_eight_pictures_of_what_it_says():
     assert "+6.14 from “keys”" in ran.scope["decided"].sentence
 
 
-def test_the_lesson_and_a_run_stand_beside_the_built_pages(tmp_path):
+def test_the_lesson_and_a_run_stand_beside_the_built_pages(tmp_path, monkeypatch):
+    drawn = lesson.draw_lesson  # of a single seat; each takes a while
+    monkeypatch.setattr(lesson, "draw_lesson", lambda seats, language: drawn(seats[:1], language))
     part("live_pages").write(tmp_path)
     linked = set(re.findall(r'href="([^"]+)"', PAGES["gallery.md"]))
     assert {path.name for path in tmp_path.iterdir()} == linked == {"lesson.html", "run.html"}

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from viz_encoder import whole_file
 from viz_encoder.errors import TraceError
 from viz_encoder.whole_file import OURS, private_prefix, require_writable, write_beside, write_whole
 
@@ -56,7 +57,9 @@ def test_a_file_that_is_there_keeps_its_permissions(tmp_path, umask):
 
 
 KILLED = """
-import os, signal, sys
+import os, signal, sys, types
+sys.modules["viz_encoder"] = package = types.ModuleType("viz_encoder")
+package.__path__ = [sys.argv[2]]  # without what the whole package imports
 from viz_encoder.whole_file import write_beside
 
 def write(beside):
@@ -70,7 +73,8 @@ write_beside(write, sys.argv[1])
 def test_what_a_killed_process_left_is_gone_after_the_next_file(tmp_path):
     path = tmp_path / "mine"
     path.write_bytes(b"before")
-    assert subprocess.run([sys.executable, "-c", KILLED, path]).returncode == -signal.SIGKILL
+    command = [sys.executable, "-c", KILLED, path, Path(whole_file.__file__).parent]
+    assert subprocess.run(command).returncode == -signal.SIGKILL
     (left,) = tmp_path.glob(f"{OURS}*")
     assert path.read_bytes() == b"before" and list(left.iterdir())
     alive = tmp_path / f"{private_prefix()}0"  # of this process
