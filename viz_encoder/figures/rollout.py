@@ -7,27 +7,21 @@ from viz_encoder.analyses.rollout import rollout as compute
 from viz_encoder.arguments import Token
 from viz_encoder.figures.depth import depth_figure, shown_keys
 from viz_encoder.figures.theme import apply, caption, plain
-from viz_encoder.figures.view import drawn
+from viz_encoder.figures.view import VIEWS, drawn
 from viz_encoder.shown import quoted
 from viz_encoder.trace import Trace
 from viz_encoder.trace.token_selection import query_of
 
 BAR = "Rollout<br>(share of the query's total)"
-MEASURED = (
-    "how attention could carry each input token to the query: the heads are combined, each layer "
-    "counts half as attention and half as the residual stream, and the layers are multiplied. "
-    "Over all tokens, each row sums to 1."
-)
-NOT_MEASURED = (
-    "what the values hold, what the feed-forward networks do, whether heads cancel, and what the "
-    "model made of the result; counting half and half is a convention."
-)
 
 
 @drawn(
     "Rollout of one query",
-    measured=MEASURED,
-    not_measured=NOT_MEASURED,
+    measured="how attention could carry each input token to the query: the heads are combined, "
+    "each layer counts half as attention and half as the residual stream, and the layers are "
+    "multiplied. Over all tokens, each row sums to 1.",
+    not_measured="what the values hold, what the feed-forward networks do, whether heads cancel, "
+    "and what the model made of the result; counting half and half is a convention.",
     source="Abnar & Zuidema, 2020, arXiv:2005.00928",
     look="Read the rows from top to bottom: which tokens can have reached the query by each layer.",
 )
@@ -70,5 +64,5 @@ def rollout(
         figure,
         f"Rollout of {query} {quoted(plain(trace.tokens[query]))}, {fuse} over heads{pooled}",
     )
-    caption(figure, f"Measured: {MEASURED} Not measured: {NOT_MEASURED}{shown.says}")
+    caption(figure, f"{VIEWS['rollout'].says}{shown.says}")
     return figure

@@ -19,7 +19,7 @@ from viz_encoder.figures.theme import (
     signed_colors,
     weight_bar,
 )
-from viz_encoder.figures.view import MEASURED, NOT_MEASURED, drawn_share, share_bar
+from viz_encoder.figures.view import VIEWS, drawn_share, share_bar
 
 MOST_COLUMNS = 40  # more tokens than this are folded into one column, but for those that matter
 MOST_CURVES = 60
@@ -62,7 +62,7 @@ def routes(attribution: Attribution, *, least: Annotated[float, at_least(0)] = 0
     _draw(figure, drawn, found, place)
     _name(figure, drawn, place, part)
     apply(figure, plain(attribution.sentence))
-    caption(figure, f"Measured: {MEASURED} Not measured: {NOT_MEASURED} {_says(found, drawn)}")
+    caption(figure, f"{VIEWS['routes'].says} {_says(found, drawn)}")
     _lay_out(figure, len(columns), len(nodes))
     return figure
 

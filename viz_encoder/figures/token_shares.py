@@ -6,7 +6,7 @@ import plotly.graph_objects as go
 from viz_encoder.attribution.attribution import Attribution
 from viz_encoder.figures.depth import depth_figure, shown_keys
 from viz_encoder.figures.theme import apply, caption, plain
-from viz_encoder.figures.view import MEASURED, NOT_MEASURED, drawn_share, share_bar, special_columns
+from viz_encoder.figures.view import VIEWS, drawn_share, share_bar, special_columns
 
 
 @drawn_share(
@@ -40,5 +40,5 @@ def token_shares(attribution: Attribution, *, hide_special: bool = False) -> go.
     )
     pooled = f" Each cell is the sum of {step} tokens." if step > 1 else ""
     apply(figure, plain(attribution.sentence) + pooled)
-    caption(figure, f"Measured: {MEASURED} Not measured: {NOT_MEASURED}{shown.says}")
+    caption(figure, f"{VIEWS['token_shares'].says}{shown.says}")
     return figure

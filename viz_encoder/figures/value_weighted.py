@@ -74,16 +74,22 @@ def value_weighted(
 
 
 def _pooled(
-    encoder: LoadedEncoder, trace: Trace, layer: int, head: int | str, tile: Tile
+    encoder: LoadedEncoder, trace: Trace, layer: int, head: HeadOrSum, tile: Tile
 ) -> Float[np.ndarray, "row col"]:
     """The longest of each block, some rows at a time, so that no whole map is held."""
     step = tile.row_step * max(1, BLOCK_CELLS // (tile.row_step * trace.n_tokens))
     parts = []
     for rows in blocks_of(trace.n_tokens, step):
-        if isinstance(head, str):
-            norms = value_weighted_sum(encoder, trace, layer, rows).norms
-        else:
-            norms = compute(encoder, trace, layer, head, rows).norms
+        norms = lengths(encoder, trace, layer, head, rows)
         narrow = np.maximum.reduceat(norms, tile.key_edges[:-1], axis=1)
         parts.append(np.maximum.reduceat(narrow, range(0, len(norms), tile.row_step), axis=0))
     return np.concatenate(parts)
+
+
+def lengths(
+    encoder: LoadedEncoder, trace: Trace, layer: int, head: HeadOrSum, rows: slice
+) -> Float[np.ndarray, "query key"]:
+    """Those of one head, or of the "sum" over all."""
+    if head == "sum":
+        return value_weighted_sum(encoder, trace, layer, rows).norms
+    return compute(encoder, trace, layer, head, rows).norms

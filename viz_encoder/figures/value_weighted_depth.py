@@ -5,34 +5,26 @@ import plotly.graph_objects as go
 from jaxtyping import Float
 
 from viz_encoder.analyses.overview import row
-from viz_encoder.analyses.value_weighted import value_weighted, value_weighted_sum
 from viz_encoder.arguments import Token
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.figures.depth import depth_figure, shown_keys
 from viz_encoder.figures.theme import apply, caption, plain
-from viz_encoder.figures.view import HeadOrSum, drawn
+from viz_encoder.figures.value_weighted import BAR, lengths
+from viz_encoder.figures.view import VIEWS, HeadOrSum, drawn
 from viz_encoder.shown import quoted
 from viz_encoder.trace import Trace
 from viz_encoder.trace.token_selection import query_of
-
-BAR = "Length of the added vector<br>(units of the hidden states)"
-MEASURED = (
-    "in each layer by itself, the length of weight × value × output projection: how long a vector "
-    "the key's place adds to the query there."
-)
-NOT_MEASURED = (
-    "what earlier layers had already brought to the key's place, the vector's direction, the "
-    "residual stream, the norms and the feed-forward networks; layers are not multiplied, and a "
-    "long vector need not matter to the answer."
-)
 
 
 @drawn(
     "Value-weighted attention of one query, layer by layer",
     takes=("encoder", "trace"),
     needs=("every head",),
-    measured=MEASURED,
-    not_measured=NOT_MEASURED,
+    measured="in each layer by itself, the length of weight × value × output projection: how long "
+    "a vector the key's place adds to the query there.",
+    not_measured="what earlier layers had already brought to the key's place, the vector's "
+    "direction, the residual stream, the norms and the feed-forward networks; layers are not "
+    "multiplied, and a long vector need not matter to the answer.",
     source="Kobayashi et al., 2020, arXiv:2004.10102",
     look="Look for layers in which one key adds most of what the query takes in.",
 )
@@ -78,19 +70,14 @@ def value_weighted_depth(
     whose = "sum over heads" if head == "sum" else f"head {head} of each layer"
     name = f"{query} {quoted(plain(trace.tokens[query]))}"
     apply(figure, f"Value-weighted attention to {name}, {whose}{pooled}")
-    caption(figure, f"Measured: {MEASURED} Not measured: {NOT_MEASURED}{shown.says}")
+    caption(figure, f"{VIEWS['value_weighted_depth'].says}{shown.says}")
     return figure
 
 
 def _lengths(
-    encoder: LoadedEncoder, trace: Trace, layer: int, head: int | str, query: int
+    encoder: LoadedEncoder, trace: Trace, layer: int, head: HeadOrSum, query: int
 ) -> Float[np.ndarray, " key"]:
     """One layer's lengths; NaN where the mask forbids the key."""
-    one = slice(query, query + 1)
-    if isinstance(head, str):
-        norms = value_weighted_sum(encoder, trace, layer, one).norms[0]
-    else:
-        norms = value_weighted(encoder, trace, layer, head, one).norms[0]
-    of = "mean" if isinstance(head, str) else head
-    masked = np.isnan(row(trace, layer, of, query).weights)
+    masked = np.isnan(row(trace, layer, "mean" if head == "sum" else head, query).weights)
+    norms = lengths(encoder, trace, layer, head, slice(query, query + 1))[0]
     return np.where(masked, np.float32(np.nan), norms)

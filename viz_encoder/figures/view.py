@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial, wraps
 from typing import Annotated, Any, Literal, ParamSpec
 
@@ -93,6 +93,12 @@ class View:
         return self.draw.__name__
 
     @property
+    def says(self) -> str:
+        """What is measured, and what is not, as its caption says; "" where a figure has its own."""
+        said = f"Measured: {self.measured} Not measured: {self.not_measured}"
+        return said if self.measured else ""
+
+    @property
     def options(self) -> tuple[Control, ...]:
         """Its controls, after those of the question that it answers."""
         return (*(QUESTION if "attribution" in self.takes else ()), *self.controls)
@@ -154,15 +160,14 @@ def drawn(
     """
 
     def made(draw: Callable[Arguments, go.Figure]) -> Callable[Arguments, go.Figure]:
-        measured, not_measured = said.get("measured"), said.get("not_measured")
-        says = f"Measured: {measured} Not measured: {not_measured}" if measured else ""
-        drawing = _labeled(public(draw), says)
+        view = View(title, draw, **said)
+        drawing = _labeled(public(draw), view.says)
         controls = [
             _control(given, (labels or {}).get(name), (choices or {}).get(name, ()))
             for name, given in inspect.signature(draw).parameters.items()
             if given.kind is inspect.Parameter.KEYWORD_ONLY
         ]
-        VIEWS[draw.__name__] = View(title, drawing, tuple(controls), **said)
+        VIEWS[view.name] = replace(view, draw=drawing, controls=tuple(controls))
         return drawing
 
     return made
@@ -176,20 +181,14 @@ def _control(given: inspect.Parameter, label: str | None, choices: tuple[str, ..
 
 
 SOURCE = "Ali et al., 2022, arXiv:2202.07304"
-MEASURED = (
-    "an exact split of this score, with the attention weights, norm divisors and activation "
-    "factors of this run held as they were. Shares are signed and add up to the score."
-)
-NOT_MEASURED = (
-    "what would happen without a token or head (see the effect of removing), nor why the weights "
-    "are what they are."
-)
 # Makes a view of an attribution, by gradients of this run.
 drawn_share = partial(
     drawn,
     takes=("attribution",),
-    measured=MEASURED,
-    not_measured=NOT_MEASURED,
+    measured="an exact split of this score, with the attention weights, norm divisors and "
+    "activation factors of this run held as they were. Shares are signed and add up to the score.",
+    not_measured="what would happen without a token or head (see the effect of removing), nor why "
+    "the weights are what they are.",
     source=SOURCE,
 )
 
