@@ -163,15 +163,15 @@ export class BuildStep extends StepView {
   }
 
   async #run() {
-    const { shown } = this;
-    const body = JSON.stringify({ ...this.sizes, run: shown.run.key });
-    const [said, { running }] = [this.start.textContent, shown.texts.build];
+    const { run } = current;
+    const body = JSON.stringify({ ...this.sizes, run: run?.key });
+    const [said, { running }] = [this.start.textContent, this.shown.texts.build];
     Object.assign(this.start, { disabled: true, ariaBusy: "true", textContent: running });
     await this.#running.run(async (fresh) => {
       /** @type {RunDescription & { message?: string }} */
       const made = await fresh(json("viz/learn/build", { body, signal: fresh.signal }));
       this.#refuse(made.message ?? "");
-      if (made.message || shown.run !== current.run) return; // refused, or another was run meanwhile
+      if (made.message || run !== current.run) return; // refused, or another was run meanwhile
       this.made = made.key;
       current.enter(new Run(made));
       current.selection.flush(); // the form takes it over from the link
