@@ -10,7 +10,7 @@ from tests.lesson import web_numbers
 from viz_encoder.bundled import asset
 from viz_encoder.errors import ConfigError, SelectionError
 from viz_encoder.lesson.asked import asked_of
-from viz_encoder.lesson.posed import exercises
+from viz_encoder.lesson.posed import questions, worded
 from viz_encoder.lesson.steps import STEPS
 from viz_encoder.lesson.texts import Shown, Token, languages, texts_of
 from viz_encoder.ui.state.built import Built
@@ -48,13 +48,9 @@ def places(text):
     return re.findall(r"\{(\w+)", text)
 
 
-def test_there_are_two_languages_and_english_is_first():
-    assert languages()[0] == "en" and "de" in languages()
-
-
-@pytest.mark.parametrize("language", languages()[1:])
-def test_every_text_and_every_placeholder_is_in_both(language: str):
-    first, other = read("en"), read(language)
+def test_every_text_and_every_placeholder_is_in_both():
+    assert languages() == ("en", "de")
+    first, other = read("en"), read("de")
     assert first.keys() == {name for name in other if not name.startswith(TRANSLATED)}
     for name, text in first.items():
         if given := re.search(r"\((.*)\)$", name):
@@ -66,29 +62,27 @@ def test_every_text_and_every_placeholder_is_in_both(language: str):
         assert other[name].strip(), name
 
 
-@pytest.mark.parametrize("language", languages())
-def test_every_exercise_has_its_texts(language: str):
-    told = texts_of(language).exercises
+def test_every_exercise_has_its_texts_and_nothing_is_left_unfilled_or_unquoted(
+    grammar, scene, minilm
+):
+    sources = (grammar, TEXT), (scene, asset("examples/digit.png")), (minilm, "dog bit man")
+    found = []
+    for encoder, source in sources:
+        asked = asked_of(encoder, encoder.read(source), vz.capture(encoder, source))
+        found += questions(asked)
+        assert encoder is not grammar or len(found) == 39
     known = {ask.__name__.replace("_", "-") for step in STEPS for ask in step}
-    assert set(told) == known
-    for name, texts in told.items():
-        assert {"question", "right", "wrong", "hint"} <= set(texts), name
-
-
-@pytest.mark.parametrize("language", languages())
-def test_nothing_is_left_unfilled_and_no_word_is_unquoted(language: str):
-    encoder = vz.load("grammar", device="cpu")
-    asked = asked_of(encoder, encoder.read(TEXT), vz.capture(encoder, TEXT))
-    found = exercises(asked, language=language)
-    assert len(found) == 39
-    scene, minilm = (vz.load(name, device="cpu") for name in ("scene", "all-MiniLM-L6-v2"))
-    for other, source in ((scene, asset("examples/digit.png")), (minilm, "dog bit man")):
-        asked = asked_of(other, other.read(source), vz.capture(other, source))
-        found += exercises(asked, language=language)
-    for each in found:
-        said = [each[name] for name in ("question", "right", "wrong", "hint")]
-        for text in (*said, *(one["says"] for one in each["mistakes"]), *(each["choices"] or ())):
-            assert text and "{" not in text.replace("“{”", "").replace("„{“", ""), each["id"]
+    for language in languages():
+        texts = texts_of(language)
+        assert set(texts.exercises) == known
+        for each in (worded(question, texts) for question in found):
+            said = [each[name] for name in ("question", "right", "wrong", "hint")]
+            for text in (
+                *said,
+                *(one["says"] for one in each["mistakes"]),
+                *(each["choices"] or ()),
+            ):
+                assert text and "{" not in text.replace("“{”", "").replace("„{“", ""), each["id"]
 
 
 def test_numbers_are_written_as_the_language_writes_them():
@@ -100,9 +94,6 @@ def test_numbers_are_written_as_the_language_writes_them():
     assert german.write((Token("keys"), Shown(0.5, 1))) == "„keys“; 0,5"
     assert german.write((Token("keys"), Token("to"))) == "„keys“, „to“"
     assert english.write(((Token("a"), Shown(1, 1)), (Token("b"), 2))) == "“a” 1.0, “b” 2"
-
-
-def test_another_language_is_refused_by_name():
     with pytest.raises(SelectionError, match="'fr'; choose one of en, de"):
         texts_of("fr")
 
@@ -113,6 +104,9 @@ def test_the_file_is_up_to_date():
     assert kept.keys() == found.keys()
     for name, value in found.items():
         same(kept[name], value, name)
+    for sizes in web_numbers.REFUSED:
+        with pytest.raises(ConfigError):
+            Built.of(sizes).config  # noqa: B018
 
 
 def same(kept, found, where):
@@ -128,9 +122,3 @@ def same(kept, found, where):
         assert kept == pytest.approx(found, rel=1e-7, abs=1e-9), where
     else:
         assert kept == found, where
-
-
-@pytest.mark.parametrize("sizes", web_numbers.REFUSED, ids=str)
-def test_sizes_that_are_refused_there_are_refused_here(sizes):
-    with pytest.raises(ConfigError):
-        Built.of(sizes).config  # noqa: B018
