@@ -1,7 +1,7 @@
 """Maps that are added or subtracted (differential attention), of which some are masked wrongly."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
@@ -19,7 +19,8 @@ EACH = (
 
 def of_softmaxes(context: AuditContext, case: Case) -> Diagnosis | None:
     """The cause of the first wrong map, if others are right; else all may be masked later."""
-    with _bare(context), suppress(ModelFault):
+    context = _bare(context)
+    with suppress(ModelFault):
         layers = context.maps_on(case).layers
         wrong = _wrong(context, case, layers, lost=False)
         if wrong:
@@ -34,7 +35,8 @@ def lost_in_softmaxes(context: AuditContext, case: Case) -> Check | None:
     """A warning where some maps close what the intent opens, which others hide from gradients."""
     if context.maps.layers or context.scope.may_leave_out:
         return None
-    with _bare(context), suppress(ModelFault):
+    context = _bare(context)
+    with suppress(ModelFault):
         layers = context.maps_on(case, flat=True).layers
         wrong = _wrong(context, case, layers, lost=True)
         if wrong:
@@ -47,7 +49,8 @@ def lost_in_softmaxes(context: AuditContext, case: Case) -> Check | None:
 
 def masked_later(context: AuditContext, case: Case) -> Diagnosis | None:
     """The maps are right: whether a softmax gives weight to keys that are closed behind it."""
-    with _bare(context), suppress(ModelFault):
+    context = _bare(context)
+    with suppress(ModelFault):
         for number, layer in enumerate(context.maps_on(case).layers):
             seen = layer.judged(context.intent(case, number), case.valid)
             if float(seen.leak.max()) > MASS:
@@ -55,14 +58,9 @@ def masked_later(context: AuditContext, case: Case) -> Diagnosis | None:
     return None
 
 
-@contextmanager
-def _bare(context: AuditContext) -> Iterator[None]:
-    """The model's maps are those of its softmaxes for a while."""
-    context.subject.bare = True
-    try:
-        yield
-    finally:
-        context.subject.bare = False
+def _bare(context: AuditContext) -> AuditContext:
+    """The same audit, in which the model's maps are those of its softmaxes."""
+    return context.but(subject=context.subject.as_bare())
 
 
 def _wrong(

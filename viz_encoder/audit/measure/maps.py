@@ -84,12 +84,14 @@ def n_calls(maps: Maps) -> int:
     return len(maps.layers) + len(maps.cross) + len(maps.left_out)
 
 
-def maps_of(subject: Subject, case: Case, *, grad: bool | None = None) -> Maps:
+def maps_of(
+    subject: Subject, case: Case, *, grad: bool | None = None, reorders: bool = False
+) -> Maps:
     """Run the model and read its maps; what cannot be read is left out, and said.
 
-    It runs once, and a few times more if its calls are not of whole samples in order, or where
-    `subject.reorders` says that it puts tokens or samples in another order. Where its maps are
-    `bare`, they are its softmaxes.
+    It runs once, and a few times more if its calls are not of whole samples in order, or where it
+    is known, or supposed (`reorders`), that it puts tokens or samples in another order. Where its
+    maps are `bare`, they are its softmaxes.
     """
     if subject.bare:
         return Maps(tuple(softmaxes_of(subject, case, grad=grad)), grad=grad)
@@ -112,7 +114,7 @@ def maps_of(subject: Subject, case: Case, *, grad: bool | None = None) -> Maps:
     calls = [*numbered.values()]
     layers = _layers(subject, case, numbered, lambda one: subject.run(one, grad=grad))
     odd = [_is_odd(call, layer, case) for call, layer in zip(calls, layers, strict=True)]
-    if subject.reorders or any(odd):
+    if reorders or subject.reorders or any(odd):
         joined = as_layers(subject, case, calls, lambda one: subject.run(one, grad=grad))
         if joined is None and any(is_single(call, case) for call in calls):
             return Maps((), UNASSIGNED)
@@ -181,8 +183,7 @@ def in_own_order(subject: Subject, case: Case, maps: Maps) -> Maps | None:
     """
     if subject.reorders or case.valid.shape[1] > LONG:
         return None
-    subject.reorders = True
-    found = maps_of(subject, case, grad=maps.grad)
+    found = maps_of(subject, case, grad=maps.grad, reorders=True)
     other = len(maps.layers) == len(found.layers) and not all(
         torch.equal(*(one.looked_at(MASS)[_rows(one, case)] for one in pair))
         for pair in zip(maps.layers, found.layers, strict=True)

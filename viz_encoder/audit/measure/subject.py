@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from copy import copy
 from typing import Any, Literal
 
 import torch
@@ -51,7 +52,7 @@ class Subject:
         self.slots_after: dict[int, bool] = {}  # of a call, also by its number: if after its tokens
         self.switches = ModuleState.of(self.whole)
         self.state = HeldTensors.of(state_of(self.whole, tensors_of(call)))
-        self.reorders = False  # tokens or samples stand in another order inside
+        self.reorders = False  # once it is known that tokens or samples are in another order inside
         self.bare = False  # whether its maps are those of softmaxes that meet no values alone
         self.beside: list[tuple[int, ...]] = []  # shapes of the outputs that are not judged
         self.grad = False  # whether it runs with gradients on where nothing else is said
@@ -102,6 +103,12 @@ class Subject:
             raise ModelFault(f"{type(fault).__name__}: {fault} ({sizes})") from fault
         finally:
             self.switches.note()
+
+    def as_bare(self) -> "Subject":
+        """The same model, whose maps are those of its softmaxes that meet no values alone."""
+        other = copy(self)
+        other.bare = True
+        return other
 
     @property
     def trains(self) -> bool:
