@@ -1,5 +1,6 @@
 """Verdict: what a look says against the intent, with the cause where one mask explains it."""
 
+from dataclasses import replace
 from typing import Any
 
 from torch import Tensor
@@ -157,4 +158,4 @@ def _cause(case: Case, layer: LayerLeaks, number: int) -> Diagnosis:
     pattern, passed = pattern_in(meant.allowed, case.valid), readings_of(case)
     seen = LayerOnBatch(opened, meant.allowed, pattern, case.valid, passed=passed)
     heads = seen.wrong.any(dim=3).any(dim=2).any(dim=0)
-    return diagnose_maps([seen._replace(opened=opened[:, heads])], heads)
+    return diagnose_maps([replace(seen, opened=opened[:, heads])], heads)

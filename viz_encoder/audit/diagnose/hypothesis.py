@@ -1,5 +1,7 @@
 """What one layer had open on one batch, and a mask that it would have for one cause."""
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import torch
@@ -98,7 +100,8 @@ FEW = 4  # queries that refute most causes
 Opened = Bool[Tensor, "batch head query key"]
 
 
-class LayerOnBatch(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class LayerOnBatch:
     """One layer on one batch."""
 
     opened: Opened
@@ -119,20 +122,30 @@ class LayerOnBatch(NamedTuple):
         """Whether it is as it is meant to be."""
         return self.is_open_as(self.allowed[:, None])
 
-    @property
+    @cached_property
     def rows(self) -> Bool[Tensor, "batch query"]:
         """Real tokens that may attend to anything."""
         return self.valid & self.allowed.any(dim=-1)
 
-    @property
+    @cached_property
+    def few(self) -> Int[Tensor, " query"]:
+        """A few queries that are such tokens."""
+        return self.rows.any(dim=0).nonzero()[:, 0][:: max(1, self.rows.shape[1] // FEW)]
+
+    @cached_property
+    def others(self) -> Bool[Tensor, "query key"]:
+        """Pairs of two tokens."""
+        n_tokens = self.opened.shape[-1]
+        return ~torch.eye(n_tokens, dtype=torch.bool, device=self.opened.device)
+
+    @cached_property
     def wrong(self) -> Opened:
         """Pairs of real queries that are not as they are meant to be."""
         return (self.opened ^ self.meant[:, None]) & self.rows[:, None, :, None]
 
     def residual(self, pairs: Tensor) -> Tensor:
         """Add each token itself, if the observation includes the residual."""
-        itself = torch.eye(pairs.shape[-1], dtype=torch.bool, device=pairs.device)
-        return pairs | itself if self.with_itself else pairs
+        return pairs | ~self.others if self.with_itself else pairs
 
     def is_open_as(self, pairs: Tensor) -> bool:
         """Whether its rows agree with these in every head.
@@ -141,15 +154,13 @@ class LayerOnBatch(NamedTuple):
         holds itself only, or all real tokens.
         """
         pairs = pairs.expand_as(self.opened)
-        some = self.rows.any(dim=0).nonzero()[:, 0][:: max(1, self.rows.shape[1] // FEW)]
-        first = self._agree(pairs, some)  # most are refuted by a few queries
+        first = self._agree(pairs, self.few)  # most are refuted by them
         return first and self._agree(pairs, slice(None)) and self._has_keys(pairs)
 
     def _agree(self, pairs: Tensor, queries: Any) -> bool:
         opened, keys = self.opened[:, :, queries], pairs.any(dim=-1)[:, :, queries]
         apart = opened ^ self.residual(pairs)[:, :, queries]
-        others = ~torch.eye(pairs.shape[-1], dtype=torch.bool, device=pairs.device)[queries]
-        closed = ~(opened & others).any(dim=-1)
+        closed = ~(opened & self.others[queries]).any(dim=-1)
         whole = (opened | ~self.valid[:, None, None]).all(dim=-1)
         judged = self.rows[:, None, queries] & (keys | ~(closed | whole))
         return not bool((apart & judged[..., None]).any())

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 import torch
 import torch.nn.functional as F
@@ -165,7 +166,7 @@ def _explained(
             layers = context.maps_on(other, flat=flat).layers
             if len(layers) > number:
                 seen.append(_seen(context, other, layers[number], number))
-    seen = [one._replace(opened=one.opened[:, heads]) for one in seen]
+    seen = [replace(one, opened=one.opened[:, heads]) for one in seen]
     found = diagnose_maps(seen, heads, not_meant(context))
     # Another mask would then be wrong in the heads that are right.
     return diagnose("inverted_heads") if found.code == "inverted" and not heads.all() else found

@@ -101,11 +101,18 @@ def wrong_windows(m: Meant) -> Iterator[Hypothesis]:
     Windows of tokens in a row may as well be documents, whose edges have causes of their own.
     """
     for meant in windows_in(m.pattern[0].cpu()):
-        right = meant.pairs()
-        for code, windows, more in _mistakes(meant):
-            pairs = windows.pairs()
-            if not torch.equal(pairs, right) and not (_are_in_rows(right) and _are_in_rows(pairs)):
-                yield Hypothesis(code, pairs, more, f"{windows}")
+        yield from _other_layouts(meant)
+
+
+@lru_cache(maxsize=64)  # every batch and layer asks for the same ones
+def _other_layouts(meant: Windows) -> tuple[Hypothesis, ...]:
+    right, found = meant.pairs(), []
+    in_rows = _are_in_rows(right)
+    for code, windows, more in _mistakes(meant):
+        pairs = windows.pairs()
+        if not torch.equal(pairs, right) and not (in_rows and _are_in_rows(pairs)):
+            found.append(Hypothesis(code, pairs, more, f"{windows}"))
+    return tuple(found)
 
 
 def windows_in(pairs: Pairs) -> tuple[Windows, ...]:

@@ -18,6 +18,7 @@ from viz_encoder.audit.measure.subject import Subject
 from viz_encoder.audit.measure.watch import hooked
 
 MOST_MODULES, MOST_TOKENS = 200, 32
+BY_VECTOR = (nn.Linear, nn.LayerNorm, nn.Dropout, nn.GELU, nn.ReLU)  # over the last axis
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ def mixing_parts(subject: Subject, case: Case) -> tuple[MixingPart, ...]:
     try:
         with leaf_of(subject, case) as (x, _), watched(subject, case) as seen:
             subject.run(case, x=x, grad=True)
-            parts = [_part(one, case) for one in seen[:MOST_MODULES]]
+            parts = [_part(one, case) for one in seen[:MOST_MODULES] if not _is_apart(one, case)]
     except (ModelFault, NoGradient, RuntimeError):
         return ()
     mixing = [part for part in parts if part is not None and _mixes(part)]
@@ -109,19 +110,29 @@ def axis_of(value: Tensor, case: Case) -> int | None:
     return next((axis for axis in fits if value.shape[axis] == n_tokens), None)
 
 
+def _is_apart(seen: SeenModule, case: Case) -> bool:
+    """Whether it is known to work on each token by itself, so that no gradient need tell it."""
+    module, sides = seen.module, (seen.given, seen.out)
+    hooks = len(module._forward_hooks) + len(module._forward_pre_hooks)  # one is the watching's
+    if type(module) not in BY_VECTOR or "forward" in vars(module) or hooks > 1:
+        return False
+    one_axis = not isinstance(module, nn.LayerNorm) or len(module.normalized_shape) == 1
+    return one_axis and all(one is not None and axis_of(one, case) == 1 for one in sides)
+
+
 def _part(seen: SeenModule, case: Case) -> MixingPart | None:
     given, made = seen.given, seen.out
     if given is None or made is None:
         return None
     at_input, at_output = axis_of(given, case), axis_of(made, case)
     n_samples, n_tokens = case.valid.shape
-    rows = [(sample, token) for sample in range(n_samples) for token in range(n_tokens)]
     mixture = torch.randn(made.numel(), generator=torch.Generator().manual_seed(5)).to(made)
     mixture = mixture.view_as(made)
-    directions = made.new_zeros(len(rows), *made.shape)
-    for number, (sample, token) in enumerate(rows):
-        place = (sample, token) if at_output == 1 else (sample, slice(None), token)
-        directions[(number, *place)] = mixture[place]
+    number = torch.arange(n_samples * n_tokens, device=made.device)
+    sample, token = number // n_tokens, number % n_tokens
+    place = (sample, token) if at_output == 1 else (sample, slice(None), token)
+    directions = made.new_zeros(len(number), *made.shape)
+    directions[(number, *place)] = mixture[place]
     grad = torch.autograd.grad(
         made, given, directions, retain_graph=True, allow_unused=True, is_grads_batched=True
     )[0]
