@@ -6,11 +6,12 @@ from torch import Tensor
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.faults import changed_tokens, gradients, padding, weights
-from viz_encoder.audit.faults.row_sums import judged_rows, of_sum
+from viz_encoder.audit.faults.row_sums import answer_of, judged_rows, of_sum
 from viz_encoder.audit.measure.changes import first_nonfinite, largest_of
 from viz_encoder.audit.measure.layer import LayerRun, RowFaults
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.setting import MASS, TOLERANCE
+from viz_encoder.audit.measure.softmaxes import FACTOR, broken_rows
 from viz_encoder.audit.question import Evidence, question
 from viz_encoder.audit.report import Check, Verdict, fails, passes, unsure, untested
 from viz_encoder.errors import InputError
@@ -103,16 +104,23 @@ def _holds_without_gradients(context: AuditContext) -> bool | None:
     return True if alone is None or case.x.is_floating_point() else None
 
 
-@question("Rows of the maps sum to 1", Evidence.WEIGHTS, after="CALL PASSED SPOILED maps")
+@question(
+    "Rows of the maps sum to 1",
+    Evidence.WEIGHTS,
+    of="made own",
+    after="CALL PASSED SPOILED maps",
+)
 def row_sums(context: AuditContext) -> Check:
     """Rows of real tokens that may attend to anything; slots of no token count too."""
+    if context.base.own:
+        return _of_own_batch(context)
     if not context.maps.layers:
         return untested(f"No maps could be seen: {context.maps.why_none}")
     faults, nonfinite = judged_rows(context), context.is_nonfinite
     away = [_away(*one) for one in faults]
     number = max(range(len(away)), key=lambda n: float(away[n].max()))
     layer, most = context.maps.layers[number], float(away[number].max())
-    if most <= 20 * max(TOLERANCE.get(one, 1e-5) for one in (layer.dtype, context.out.dtype)):
+    if most <= FACTOR * max(TOLERANCE.get(one, 1e-5) for one in (layer.dtype, context.out.dtype)):
         nan = [n for n, (one, rows) in enumerate(faults) if bool((one.nan & rows).any())]
         if nan and nonfinite:
             return untested("Sums of the maps' rows could not be judged: they are NaN.")
@@ -133,6 +141,23 @@ def row_sums(context: AuditContext) -> Check:
     if nonfinite:
         return untested("Sums of the maps' rows could not be judged: the output is NaN.")
     return found.because(diagnose("after_softmax"))
+
+
+def _of_own_batch(context: AuditContext) -> Check:
+    """Of a batch that cannot be changed: rows with no forbidden key must sum to 1."""
+    layers, case = context.maps.layers, context.base
+    if not layers:
+        return untested("Sums of the maps' rows: no maps could be seen.")
+    if len(case.allowed) not in (1, len(layers)):
+        return untested(
+            "Sums of the maps' rows: which intent belongs to which layer cannot be told."
+        )
+    found = {}
+    for number, (one, rows) in enumerate(judged_rows(context)):
+        tol = TOLERANCE.get(layers[number].dtype, 1e-5)
+        broken = broken_rows(one.sums, rows[:, 0], context.intent(case, number), tol)
+        found |= {} if broken is None else {number: broken}
+    return answer_of(found)
 
 
 def _away(layer: RowFaults, rows: Tensor) -> Tensor:

@@ -8,11 +8,9 @@ from torch import Tensor
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.batch_facts import ids_of_padding, lengths_of
 from viz_encoder.audit.diagnose.right_on import unlike_itself
-from viz_encoder.audit.faults.row_sums import answer_of, judged_rows
 from viz_encoder.audit.measure.changes import first_nonfinite, gap
 from viz_encoder.audit.measure.flex_masks import mapped
-from viz_encoder.audit.measure.setting import TOLERANCE, ModelFault, RowsLost
-from viz_encoder.audit.measure.softmaxes import broken_rows
+from viz_encoder.audit.measure.setting import ModelFault, RowsLost
 from viz_encoder.audit.missing_links import find_unread
 from viz_encoder.audit.question import Evidence, question
 from viz_encoder.audit.report import Check, Learned, fails, passes, raised, untested
@@ -57,27 +55,6 @@ def _is_cut(context: AuditContext, out: Tensor) -> bool:
         alone = context.subject.run(replace(case, passed=own))
         return least < int(counts.max()) and alone.shape[1] == least
     return False
-
-
-@question("Rows of the maps sum to 1", Evidence.WEIGHTS, of="own", after="runs maps")
-def row_sums(context: AuditContext) -> Check:
-    """For a batch that cannot be changed: rows with no forbidden key must sum to 1."""
-    layers = context.maps.layers
-    if not layers:
-        return untested("Sums of the maps' rows: no maps could be seen.")
-    if len(context.base.allowed) not in (1, len(layers)):
-        return untested(
-            "Sums of the maps' rows: which intent belongs to which layer cannot be told."
-        )
-    found = {}
-    for number, (one, rows) in enumerate(judged_rows(context)):
-        allowed, tol = (
-            context.intent(context.base, number),
-            TOLERANCE.get(layers[number].dtype, 1e-5),
-        )
-        if (broken := broken_rows(one.sums, rows[:, 0], allowed, tol)) is not None:
-            found[number] = broken
-    return answer_of(found)
 
 
 @question("Tokens that are never read", Evidence.COMPANY, of="own", after="runs maps")
