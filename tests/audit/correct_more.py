@@ -5,8 +5,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from tests.audit.correct_transformers import bert
-from tests.audit.transformers_models import TEXT, embedded, made, ones
+from tests.audit.transformers_models import embedded, made, ones
+from tests.audit.transformers_zoo import GROUPED, bert
 from viz_encoder.audit import AuditInputs, AuditScope
 from viz_encoder.audit.zoo import SPECIMENS
 from viz_encoder.audit.zoo.correct import Correct
@@ -80,7 +80,6 @@ def of_ids(seed: int) -> MaskedModel:
     return MaskedModel(model, last_tokens(3), inputs=AuditInputs(vocab_size=20, pad_id=1))
 
 
-GROUPED = {**TEXT, "num_key_value_heads": 1}
 T5 = {"d_model": 16, "d_kv": 8, "d_ff": 32, "num_heads": 2, "num_layers": 2, "vocab_size": 40}
 BLOOM = {"hidden_size": 16, "n_head": 2, "n_layer": 2, "vocab_size": 40}
 

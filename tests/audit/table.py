@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 import transformers
 
-from tests.audit import correct_more, correct_transformers, transformers_zoo
+from tests.audit import correct_more, transformers_zoo
 from tests.shape_checks import shapes_checked
 from viz_encoder.audit import MaskReport, Verdict, audit_mask
 from viz_encoder.audit.zoo import CORRECT as OF_TORCH
@@ -24,7 +24,7 @@ SPECIMENS = dict(
 )
 CORRECT = {
     **OF_TORCH,
-    **correct_transformers.CORRECT,
+    **transformers_zoo.CORRECT,
     **correct_more.CORRECT,
 }
 SEEDS = 6

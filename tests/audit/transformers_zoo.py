@@ -1,4 +1,8 @@
-"""Specimens in models of transformers, tiny and random; the catalog's numbers, as in the zoo."""
+"""Models of transformers, tiny and random: the catalog's bugs in them, and correct ones."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -19,6 +23,8 @@ from tests.audit.transformers_models import (
     words,
 )
 from viz_encoder.audit import AuditInputs, AuditScope
+from viz_encoder.audit.zoo.correct import Correct
+from viz_encoder.audit.zoo.models import Around
 from viz_encoder.audit.zoo.specimen import (
     MaskedModel,
     Specimen,
@@ -30,6 +36,13 @@ from viz_encoder.audit.zoo.specimen import (
     real_tokens,
 )
 
+GROUPED = {**TEXT, "num_key_value_heads": 1}
+
+
+def of(kind: str, sizes: dict[str, Any]) -> Callable[[int, Any], Around]:
+    """What makes a model of that kind, which a plant's code calls."""
+    return lambda seed, call: made(seed, kind, sizes, call)
+
 
 @plant(
     "A1-attention-mask",
@@ -39,13 +52,11 @@ from viz_encoder.audit.zoo.specimen import (
     wrong="attention_mask=padding.long()",
     right="attention_mask=(~padding).long()",
     flagged_by="gradient",
+    maker=of("Bert", TEXT),
+    passed=lambda valid: ~valid,
 )
-def turned_over(seed: int) -> MaskedModel:
-    def call(model: nn.Module, x: Tensor, padding: Tensor) -> Tensor:
-        return model(inputs_embeds=x, attention_mask=padding.long())[0]
-
-    model = made(seed, "Bert", TEXT, call)
-    return MaskedModel(model, real_tokens, lambda valid: ~valid)
+def turned_over(model: nn.Module, x: Tensor, padding: Tensor) -> Tensor:
+    return model(inputs_embeds=x, attention_mask=padding.long())[0]
 
 
 @plant(
@@ -55,15 +66,11 @@ def turned_over(seed: int) -> MaskedModel:
     story="huggingface/transformers#48363 is its kin; eager takes every 4-D mask as added.",
     wrong="allowed[:, None]",
     right="added(allowed)",
-    flagged_by="maps",
+    taker=lambda seed: made(seed, "Bert", TEXT, embedded, "eager"),
 )
-def bool_under_eager(seed: int) -> MaskedModel:
-    def make_mask(valid: Tensor) -> Tensor:
-        allowed = real_tokens(valid)
-        return allowed[:, None]
-
-    model = made(seed, "Bert", TEXT, embedded, "eager")
-    return MaskedModel(model, real_tokens, make_mask)
+def bool_under_eager(valid: Tensor) -> Tensor:
+    allowed = real_tokens(valid)
+    return allowed[:, None]
 
 
 @plant(
@@ -74,13 +81,11 @@ def bool_under_eager(seed: int) -> MaskedModel:
     wrong="allowed[:, None].float()",
     right="added(allowed)",
     flagged_by="static",
+    taker=lambda seed: made(seed, "Bert", TEXT, embedded),
 )
-def ones_added(seed: int) -> MaskedModel:
-    def make_mask(valid: Tensor) -> Tensor:
-        allowed = real_tokens(valid)
-        return allowed[:, None].float()
-
-    return MaskedModel(made(seed, "Bert", TEXT, embedded), real_tokens, make_mask)
+def ones_added(valid: Tensor) -> Tensor:
+    allowed = real_tokens(valid)
+    return allowed[:, None].float()
 
 
 @plant(
@@ -91,10 +96,9 @@ def ones_added(seed: int) -> MaskedModel:
     "huggingface/transformers#39408, vllm-project/vllm#3385.",
     wrong='"sliding_window": 3 + 1',
     right='"sliding_window": 3',
-    flagged_by="maps",
 )
 def mistral_window(seed: int) -> MaskedModel:
-    sizes = {**TEXT, "num_key_value_heads": 1, "sliding_window": 3 + 1}
+    sizes = {**GROUPED, "sliding_window": 3 + 1}
     scope = AuditScope(window=3)
     return MaskedModel(made(seed, "Mistral", sizes, embedded), last_tokens(3), ones, scope=scope)
 
@@ -106,7 +110,6 @@ def mistral_window(seed: int) -> MaskedModel:
     story="local_attention=W reaches W // 2 to either side; layer 0 is global.",
     wrong='"local_attention": 4',
     right='"local_attention": 2 * 4',
-    flagged_by="maps",
 )
 def modernbert_window(seed: int) -> MaskedModel:
     sizes = {**modernbert(), "local_attention": 4}
@@ -123,18 +126,14 @@ def modernbert_window(seed: int) -> MaskedModel:
     "huggingface/trl#3526, huggingface/nanoVLM#204.",
     wrong="model(inputs_embeds=x, position_ids=positions)",
     right="model(inputs_embeds=x, position_ids=positions, attention_mask=passed)",
-    flagged_by="maps",
+    maker=of("Llama", GROUPED),
+    intent=own_document(4, causal=True),
+    passed=lambda valid: added(own_document(4, causal=True)(valid)),
+    scope=AuditScope(documents=True),
 )
-def llama_packed(seed: int) -> MaskedModel:
-    def call(model: nn.Module, x: Tensor, passed: Tensor) -> Tensor:
-        positions = (torch.arange(x.shape[1]) % 4).expand(len(x), -1)
-        return model(inputs_embeds=x, position_ids=positions)[0]
-
-    intent = own_document(4, causal=True)
-    scope = AuditScope(documents=True)
-    sizes = {**TEXT, "num_key_value_heads": 1}
-    model = made(seed, "Llama", sizes, call)
-    return MaskedModel(model, intent, lambda valid: added(intent(valid)), scope=scope)
+def llama_packed(model: nn.Module, x: Tensor, passed: Tensor) -> Tensor:
+    positions = (torch.arange(x.shape[1]) % 4).expand(len(x), -1)
+    return model(inputs_embeds=x, position_ids=positions)[0]
 
 
 @plant(
@@ -146,14 +145,14 @@ def llama_packed(seed: int) -> MaskedModel:
     wrong="model(inputs_embeds=x, attention_mask=mask)",
     right="model(inputs_embeds=x, attention_mask=mask, position_ids=positions)",
     flagged_by="padding_invariance",
+    maker=of("GPT2", GPT2),
+    intent=earlier_tokens,
+    passed=ones,
+    inputs=AuditInputs(padding_side="left"),
 )
-def gpt2_left(seed: int) -> MaskedModel:
-    def call(model: nn.Module, x: Tensor, mask: Tensor) -> Tensor:
-        positions = (mask.cumsum(dim=1) - 1).clamp(min=0)
-        return model(inputs_embeds=x, attention_mask=mask)[0]
-
-    model = made(seed, "GPT2", GPT2, call)
-    return MaskedModel(model, earlier_tokens, ones, inputs=AuditInputs(padding_side="left"))
+def gpt2_left(model: nn.Module, x: Tensor, mask: Tensor) -> Tensor:
+    positions = (mask.cumsum(dim=1) - 1).clamp(min=0)
+    return model(inputs_embeds=x, attention_mask=mask)[0]
 
 
 @plant(
@@ -178,12 +177,11 @@ def roberta_pad_id(seed: int) -> MaskedModel:
     wrong="model(inputs_embeds=x)",
     right="model(inputs_embeds=x, attention_mask=mask)",
     flagged_by="gradient",
+    maker=of("Bert", TEXT),
+    passed=ones,
 )
-def bert_without(seed: int) -> MaskedModel:
-    def call(model: nn.Module, x: Tensor, mask: Tensor) -> Tensor:
-        return model(inputs_embeds=x)[0]
-
-    return MaskedModel(made(seed, "Bert", TEXT, call), real_tokens, ones)
+def bert_without(model: nn.Module, x: Tensor, mask: Tensor) -> Tensor:
+    return model(inputs_embeds=x)[0]
 
 
 @plant(
@@ -209,15 +207,65 @@ def implementations_differ(seed: int) -> MaskedModel:
     "facebookresearch/CovidPrognosis#16.",
     wrong="vit(model, x)",
     right="vit(model, x, attention_mask=with_cls(mask))",
-    flagged_by="maps",
+    maker=vit_model,
+    passed=ones,
+    d_model=3 * PATCH * PATCH,
 )
-def vit_without(seed: int) -> MaskedModel:
-    def call(model: nn.Module, x: Tensor, mask: Tensor) -> Tensor:
-        return vit(model, x)
-
-    return MaskedModel(vit_model(seed, call), real_tokens, ones, d_model=3 * PATCH * PATCH)
+def vit_without(model: nn.Module, x: Tensor, mask: Tensor) -> Tensor:
+    return vit(model, x)
 
 
 SPECIMENS: dict[str, Specimen] = {
     one.identifier: one for one in list(globals().values()) if isinstance(one, Specimen)
+}
+
+
+def bert(seed: int, attn: str, dtype: torch.dtype = torch.float32) -> MaskedModel:
+    return MaskedModel(made(seed, "Bert", TEXT, embedded, attn).to(dtype), real_tokens, ones)
+
+
+def bert_twice(seed: int) -> MaskedModel:
+    scope = AuditScope(variants={"eager": made(seed, "Bert", TEXT, embedded, "eager")})
+    return MaskedModel(made(seed, "Bert", TEXT, embedded), real_tokens, ones, scope=scope)
+
+
+def gpt2(seed: int) -> MaskedModel:
+    def call(model: nn.Module, x: Tensor, mask: Tensor) -> Tensor:
+        positions = (mask.cumsum(dim=1) - 1).clamp(min=0)
+        return model(inputs_embeds=x, attention_mask=mask, position_ids=positions)[0]
+
+    return MaskedModel(made(seed, "GPT2", GPT2, call), earlier_tokens, ones)
+
+
+def llama_with_cache(seed: int) -> MaskedModel:
+    model = made(seed, "Llama", GROUPED, embedded)
+
+    def step(x: Tensor, cache: Any) -> tuple[Tensor, Any]:
+        out = model.inner(inputs_embeds=x, past_key_values=cache, use_cache=True)
+        return out.last_hidden_state, out.past_key_values
+
+    return MaskedModel(model, earlier_tokens, ones, scope=AuditScope(step=step))
+
+
+def modernbert_local(seed: int) -> MaskedModel:
+    model = made(seed, "ModernBert", {**modernbert(), "local_attention": 4}, embedded)
+    return MaskedModel(model, [real_tokens, neighbors(2), neighbors(2)], ones, n_layers=3)
+
+
+def roberta_ids(seed: int) -> MaskedModel:
+    return MaskedModel(roberta(seed), real_tokens, ones, inputs=AuditInputs(make=words, pad_id=1))
+
+
+CORRECT: Correct = {
+    "BERT, eager": lambda s: bert(s, "eager"),
+    "BERT, sdpa": lambda s: bert(s, "sdpa"),
+    "BERT, bfloat16": lambda s: bert(s, "sdpa", torch.bfloat16),
+    "BERT, eager and sdpa agree": bert_twice,
+    "BERT, added mask": partial(SPECIMENS["A4-bool-eager"].build, fixed=True),
+    "GPT-2, with position_ids": gpt2,
+    "Llama, with a cache": llama_with_cache,
+    "Mistral, window": partial(SPECIMENS["D5-mistral"].build, fixed=True),
+    "ModernBERT, global and local": modernbert_local,
+    "RoBERTa, ids": roberta_ids,
+    "ViT, with attention_mask": partial(SPECIMENS["E11-vit"].build, fixed=True),
 }

@@ -58,7 +58,6 @@ def divided_by_all(self: Any, x: Tensor, valid: Tensor) -> Tensor:
     "E13-lengths",
     wrong="place <= lengths[:, None]",
     right="place < lengths[:, None]",
-    flagged_by="maps",
 )
 def one_too_long(valid: Valid) -> Tensor:
     """A mask made of lengths."""
@@ -86,7 +85,6 @@ def blocks_of_one_sample(valid: Valid) -> BlockMask:
     "C18-sample-0",
     wrong="keep = real_tokens(valid)[0].expand(len(valid), -1, -1)",
     right="keep = real_tokens(valid)",
-    flagged_by="maps",
 )
 def mask_of_first(valid: Valid) -> Tensor:
     """An index too many."""
@@ -98,7 +96,6 @@ def mask_of_first(valid: Valid) -> Tensor:
     "C19-shuffled",
     wrong="real_tokens(valid.roll(1, dims=0))",
     right="real_tokens(valid)",
-    flagged_by="maps",
 )
 def mask_of_neighbor(valid: Valid) -> Tensor:
     """Lengths moved on by one sample."""
@@ -109,7 +106,6 @@ def mask_of_neighbor(valid: Valid) -> Tensor:
     "C20-sorted-masks",
     wrong="real_tokens(valid[order])",
     right="real_tokens(valid)",
-    flagged_by="maps",
 )
 def sorted_masks(valid: Valid) -> Tensor:
     """The longest first."""
@@ -132,7 +128,6 @@ def mean_over_batch(self: Any, x: Tensor, valid: Tensor) -> Tensor:
     "C13-one-sample",
     wrong="lengths = valid.sum().expand(len(x)) // len(x)",
     right="lengths = valid.sum(dim=1)",
-    flagged_by="maps",
 )
 def right_for_one(self: Any, x: Tensor, valid: Tensor) -> Tensor:
     """The mean length in place of each one's own."""
@@ -144,7 +139,6 @@ def right_for_one(self: Any, x: Tensor, valid: Tensor) -> Tensor:
     "C14-copies",
     wrong="valid.repeat(2, 1)",
     right="valid.repeat_interleave(2, dim=0)",
-    flagged_by="maps",
 )
 def copies_mixed_up(self: Any, x: Tensor, valid: Tensor) -> Tensor:
     """Each sample with and without a condition."""
@@ -160,7 +154,6 @@ def copies_mixed_up(self: Any, x: Tensor, valid: Tensor) -> Tensor:
     "C15-folded-heads",
     wrong="keep.repeat(n_heads, 1, 1)",
     right="keep.repeat_interleave(n_heads, dim=0)",
-    flagged_by="maps",
 )
 def folded_heads(q: Heads, k: Heads, v: Heads, keep: Tensor) -> Heads:
     """Scores of three axes."""

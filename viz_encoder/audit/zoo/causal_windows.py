@@ -39,7 +39,6 @@ def itself_left_out(valid: Valid) -> Tensor:
     "D1-triu-2",
     wrong="ones.triu(diagonal=2)",
     right="ones.triu(diagonal=1)",
-    flagged_by="maps",
     intent=earlier_tokens,
     taker=lambda seed: multihead(seed, _ignoring),
 )
@@ -66,7 +65,6 @@ def window_overridden(layer: nn.MultiheadAttention, x: Tensor, ignore: Tensor) -
     "D3-corner",
     wrong="q[:, :, start:stop], k[:, :, :stop], v[:, :, :stop], is_causal=True",
     right="q[:, :, start:stop], k[:, :, :stop], v[:, :, :stop], attn_mask=keep",
-    flagged_by="maps",
     intent=earlier_tokens,
 )
 def wrong_corner(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
@@ -84,7 +82,6 @@ def wrong_corner(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
     "D4-no-longer-causal",
     wrong="attn_mask=keep[:, None], is_causal=False",
     right="attn_mask=(keep & keep.new_ones(keep.shape).tril())[:, None]",
-    flagged_by="maps",
     intent=earlier_tokens,
     passed=real_tokens,
 )
@@ -100,7 +97,6 @@ def causality_dropped(q: Heads, k: Heads, v: Heads, keep: Tensor) -> Heads:
     "D5-one-too-many",
     wrong="(query - key) <= 3",
     right="(query - key) < 3",
-    flagged_by="maps",
     intent=last_tokens(3),
     scope=AuditScope(window=3),
 )
@@ -115,7 +111,6 @@ def one_key_too_many(valid: Valid) -> Tensor:
     "D5-one-too-few",
     wrong="(query - key) < 3 - 1",
     right="(query - key) < 3",
-    flagged_by="maps",
     intent=last_tokens(3),
     scope=AuditScope(window=3),
 )
@@ -130,7 +125,6 @@ def one_key_too_few(valid: Valid) -> Tensor:
     "D5-one-side",
     wrong="((query - key) <= 2) & (query >= key)",
     right="((query - key).abs() <= 2)",
-    flagged_by="maps",
     intent=neighbors(2),
 )
 def half_a_window(valid: Valid) -> Tensor:
@@ -144,7 +138,6 @@ def half_a_window(valid: Valid) -> Tensor:
     "D6-packed",
     wrong="return earlier_tokens(valid)",
     right="return earlier_tokens(valid) & same_document",
-    flagged_by="maps",
     intent=own_document(4, causal=True),
     scope=AuditScope(documents=True),
 )

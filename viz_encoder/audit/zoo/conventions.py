@@ -31,7 +31,6 @@ def _as_bool(q: Heads, k: Heads, v: Heads, keep: Tensor) -> Heads:
     "A1-multihead",
     wrong="attn_mask=keep",
     right="attn_mask=~keep",
-    flagged_by="maps",
     intent=earlier_tokens,
     passed=_causal,
 )
@@ -56,7 +55,6 @@ def keep_given_to_encoder(encoder: nn.TransformerEncoder, x: Tensor, keep: Tenso
     "A1-sdpa",
     wrong="attn_mask=ignore[:, None]",
     right="attn_mask=~ignore[:, None]",
-    flagged_by="maps",
     intent=earlier_tokens,
     passed=lambda valid: ~earlier_tokens(valid),
 )
@@ -121,7 +119,6 @@ def masked_after_softmax(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
     "A5-zero-scores",
     wrong="(scores * keep).softmax(-1)",
     right="scores.masked_fill(~keep, -torch.inf).softmax(-1)",
-    flagged_by="maps",
 )
 def scores_set_to_zero(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
     """Scores multiplied by the mask."""
@@ -133,7 +130,6 @@ def scores_set_to_zero(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
     "A6-tiny",
     wrong="scores.masked_fill(~keep, 1e-9)",
     right="scores.masked_fill(~keep, -1e9)",
-    flagged_by="maps",
 )
 def filled_with_almost_nothing(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
     """A typo in the fill value."""

@@ -22,7 +22,6 @@ from viz_encoder.audit.zoo.specimen import (
     "D15-still-causal",
     wrong="keep = passed.tril()",
     right="keep = passed",
-    flagged_by="maps",
 )
 def still_causal(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
     """All tokens were meant to see each other."""
@@ -34,7 +33,6 @@ def still_causal(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
     "D16-both-sides",
     wrong="(query - key).abs() < 3",
     right="earlier_tokens(valid) & ((query - key) < 3)",
-    flagged_by="maps",
     intent=last_tokens(3),
 )
 def both_sides(valid: Valid) -> Tensor:
@@ -48,7 +46,6 @@ def both_sides(valid: Valid) -> Tensor:
     "D17-beside",
     wrong="ahead = key - query - 1",
     right="ahead = key - query",
-    flagged_by="maps",
     intent=neighbors(2),
 )
 def beside_its_place(valid: Valid) -> Tensor:
@@ -63,7 +60,6 @@ def beside_its_place(valid: Valid) -> Tensor:
     "D18-other-layer",
     wrong="blocks, window = passed",
     right="window, blocks = passed",
-    flagged_by="maps",
 )
 def layers_exchanged(seed: int) -> MaskedModel:
     """A window in the first layer, blocks in the second, as in sparse transformers."""
@@ -87,7 +83,6 @@ def layers_exchanged(seed: int) -> MaskedModel:
     "D28-triangle",
     wrong="ones.triu()",
     right="ones.tril()",
-    flagged_by="maps",
     intent=earlier_tokens,
 )
 def wrong_triangle(valid: Valid) -> Tensor:
@@ -100,7 +95,6 @@ def wrong_triangle(valid: Valid) -> Tensor:
     "D29-window-only",
     wrong="keep = near",
     right="keep = near & real_tokens(valid)",
-    flagged_by="maps",
     intent=neighbors(2),
 )
 def padding_forgotten(valid: Valid) -> Tensor:
@@ -122,7 +116,6 @@ def ancestors(valid: Valid) -> Allowed:
     "D30-tree",
     wrong="keep = earlier_tokens(valid)",
     right="keep = ancestors(valid)",
-    flagged_by="maps",
     intent=ancestors,
 )
 def tree_as_text(valid: Valid) -> Tensor:
@@ -141,7 +134,6 @@ def own_choice(valid: Valid) -> Allowed:
     "D31-choices",
     wrong="keep = real_tokens(valid) & ((choice < 0) | (choice >= 0)[:, None])",
     right="keep = real_tokens(valid) & ((choice < 0) | (choice[:, None] == choice))",
-    flagged_by="maps",
     intent=own_choice,
 )
 def choices_joined(valid: Valid) -> Tensor:
@@ -155,7 +147,6 @@ def choices_joined(valid: Valid) -> Tensor:
     "D32-to-device",
     wrong="keep = own_document(4)(valid)",
     right="keep = own_document(4, causal=True)(valid)",
-    flagged_by="maps",
     intent=own_document(4, causal=True),
 )
 def no_longer_causal(valid: Valid) -> Tensor:
@@ -184,7 +175,6 @@ def _copies(valid: Valid) -> tuple[Tensor, Tensor, Tensor]:
     "D33-own-block",
     wrong="before = block[:, None] >= block",
     right="before = block[:, None] > block",
-    flagged_by="maps",
     intent=clean_before,
     inputs=AuditInputs(valid=torch.ones(3, 8) > 0),
     scope=AuditScope(lengths=[8, 12]),

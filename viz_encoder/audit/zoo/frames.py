@@ -54,7 +54,6 @@ def first_and_former(valid: Valid) -> Allowed:
     "D34-frames",
     wrong="former = frame[:, None]",
     right="former = (frame[:, None] - 1).clamp(min=0)",
-    flagged_by="maps",
     intent=first_and_former,
     scope=WHOLE,
 )
@@ -91,7 +90,6 @@ def neighbors_both_ways(valid: Valid) -> Allowed:
     "D35-edges",
     wrong="return real_tokens(valid) & keep",
     right="return real_tokens(valid) & (keep | keep.mT)",
-    flagged_by="maps",
     intent=neighbors_both_ways,
 )
 def edges_once(valid: Valid) -> Tensor:
@@ -104,7 +102,6 @@ def edges_once(valid: Valid) -> Tensor:
     "D36-self-loops",
     wrong="keep = graph & ~torch.eye(len(graph)).bool()",
     right="keep = graph | torch.eye(len(graph)).bool()",
-    flagged_by="maps",
     intent=neighbors_both_ways,
 )
 def no_self_loops(valid: Valid) -> Tensor:

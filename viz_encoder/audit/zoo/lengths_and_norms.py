@@ -27,7 +27,6 @@ def _with_types(valid: Valid) -> dict[str, Tensor]:
     "A7-token-types",
     wrong='keep = passed["token_type_ids"] == 1',
     right='keep = passed["attention_mask"] == 1',
-    flagged_by="maps",
     passed=_with_types,
 )
 def types_for_the_mask(self: Any, x: Tensor, passed: dict[str, Tensor]) -> Tensor:
@@ -53,7 +52,6 @@ def shares_cut_off(self: Any, x: Tensor, shares: Tensor) -> Tensor:
     "E19-rounded",
     wrong="lengths = (lengths + 3) // 4 * 4",
     right="lengths = valid.sum(dim=1)",
-    flagged_by="maps",
 )
 def rounded_up(valid: Valid) -> Tensor:
     """Blocks of four tokens."""
@@ -66,7 +64,6 @@ def rounded_up(valid: Valid) -> Tensor:
     "E16-side",
     wrong="keep = place < lengths[:, None]",
     right="keep = valid",
-    flagged_by="maps",
     inputs=AuditInputs(padding_side="left"),
 )
 def other_side(valid: Valid) -> Tensor:
@@ -108,7 +105,6 @@ def batch_norm_over_padding(self: Any, x: Tensor, valid: Valid) -> Tensor:
     "A8-one-of-two",
     wrong='keep = passed["window"]',
     right='keep = passed["window"] & passed["document"]',
-    flagged_by="maps",
     intent=lambda valid: neighbors(2)(valid) & own_document(4)(valid),
     passed=lambda valid: {"window": neighbors(2)(valid), "document": own_document(4)(valid)},
 )
@@ -122,7 +118,6 @@ def one_of_two(self: Any, x: Tensor, passed: dict[str, Tensor]) -> Tensor:
     "E20-filled-keys",
     wrong="keep = F.pad(passed, (0, more), value=True)",
     right="keep = F.pad(passed, (0, more), value=False)",
-    flagged_by="maps",
 )
 def filled_keys(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
     """As many keys as fill blocks of eight."""

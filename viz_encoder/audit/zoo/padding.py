@@ -72,7 +72,6 @@ def positions_shifted(self: Any, x: Tensor, valid: Tensor) -> Tensor:
     "E8-pad-is-eos",
     wrong="keep = ids != EOS",
     right="keep = valid",
-    flagged_by="maps",
 )
 def end_token_hidden(valid: Valid) -> Tensor:
     """Texts that end in the id that fills them up."""
@@ -115,7 +114,6 @@ def one_path_forgets(seed: int) -> MaskedModel:
     "E11-cls-shift",
     wrong="keep = F.pad(valid, (0, 1), value=True)",
     right="keep = F.pad(valid, (1, 0), value=True)",
-    flagged_by="maps",
     parts={"cls": lambda: nn.Embedding(1, D_MODEL)},
 )
 def one_short(self: Any, x: Tensor, valid: Tensor) -> Tensor:

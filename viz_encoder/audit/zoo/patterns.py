@@ -31,7 +31,6 @@ def with_global(valid: Valid) -> Tensor:
     "D8-global",
     wrong="keep[:, 0, :] = True",
     right="keep[:, 0, :] = keep[:, :, 0] = True",
-    flagged_by="maps",
     intent=with_global,
 )
 def one_direction(valid: Valid) -> Tensor:
@@ -45,7 +44,6 @@ def one_direction(valid: Valid) -> Tensor:
     "D8-lost",
     wrong="keep = neighbors(1)(valid)",
     right="keep = with_global(valid)",
-    flagged_by="maps",
     intent=with_global,
 )
 def no_globals(valid: Valid) -> Tensor:
@@ -58,7 +56,6 @@ def no_globals(valid: Valid) -> Tensor:
     "D9-edge",
     wrong="keep[:, :, :1] = False",
     right="keep = near.clone()",
-    flagged_by="maps",
     intent=neighbors(2),
 )
 def blind_at_the_edge(valid: Valid) -> Tensor:
@@ -97,7 +94,6 @@ def from_first_real(valid: Valid) -> Tensor:
     "D25-places",
     wrong="first = torch.arange(valid.shape[1]).expand(valid.shape) == 0",
     right="first = valid & (valid.cumsum(dim=1) == 1)",
-    flagged_by="maps",
     intent=from_first_real,
     inputs=AuditInputs(padding_side="left"),
 )
@@ -122,7 +118,6 @@ def own_prefix(valid: Valid) -> Tensor:
     "D24-longest",
     wrong="lengths = lengths.max().expand_as(lengths)",
     right="lengths = valid.sum(dim=1, keepdim=True) // 2",
-    flagged_by="maps",
     intent=own_prefix,
     inputs=AuditInputs(valid=torch.arange(9) < torch.tensor([[5], [4], [7]])),
 )
@@ -140,7 +135,6 @@ DILATION, PROCESS = 2, 1
     "D19-blocks",
     wrong="query // 3 >= key // 3",
     right="query >= key",
-    flagged_by="maps",
     intent=earlier_tokens,
 )
 def by_blocks(valid: Valid) -> Tensor:
@@ -160,7 +154,6 @@ def chunks_so_far(valid: Valid) -> Tensor:
     "D20-next-chunk",
     wrong="chunk[None, :] <= chunk[:, None] + 1",
     right="chunk[None, :] <= chunk[:, None]",
-    flagged_by="maps",
     intent=chunks_so_far,
 )
 def next_chunk(valid: Valid) -> Tensor:
@@ -184,7 +177,6 @@ def every_key(step: int) -> Intent:
     "D21-stride",
     wrong="keep = every_key(DILATION + 1)(valid)",
     right="keep = every_key(DILATION)(valid)",
-    flagged_by="maps",
     intent=every_key(DILATION),
 )
 def other_stride(valid: Valid) -> Tensor:
@@ -197,7 +189,6 @@ def other_stride(valid: Valid) -> Tensor:
     "D22-document-edges",
     wrong="torch.searchsorted(begins, place)",
     right="torch.searchsorted(begins, place, right=True)",
-    flagged_by="maps",
     intent=own_document(4, causal=True),
     scope=AuditScope(documents=True),
 )
@@ -226,7 +217,6 @@ def with_random_keys(drawn: int) -> Intent:
     "D23-random-keys",
     wrong="keep = with_random_keys(PROCESS)(valid)",
     right="keep = with_random_keys(0)(valid)",
-    flagged_by="maps",
     intent=with_random_keys(0),
 )
 def drawn_anew(valid: Valid) -> Tensor:

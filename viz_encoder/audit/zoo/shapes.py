@@ -35,7 +35,6 @@ def _ignoring(layer: nn.MultiheadAttention, x: Tensor, ignore: Tensor) -> Tensor
     "C1-repeat",
     wrong="ignore.repeat(N_HEADS, 1, 1)",
     right="ignore.repeat_interleave(N_HEADS, dim=0)",
-    flagged_by="maps",
     taker=lambda seed: multihead(seed, _ignoring),
 )
 def repeated_in_the_wrong_order(valid: Valid) -> Tensor:
@@ -48,7 +47,6 @@ def repeated_in_the_wrong_order(valid: Valid) -> Tensor:
     "C2-transposed",
     wrong="keep[:, None, :, None]",
     right="keep[:, None, None, :]",
-    flagged_by="maps",
     passed=as_it_is,
 )
 def queries_masked(q: Heads, k: Heads, v: Heads, keep: Tensor) -> Heads:
@@ -89,7 +87,6 @@ def samples_mixed(seed: int) -> MaskedModel:
     "C5-one-layer",
     wrong="F.scaled_dot_product_attention(q, k, v)",
     right="sdpa(q, k, v, passed)",
-    flagged_by="maps",
 )
 def one_layer_open(seed: int) -> MaskedModel:
     """Two layers of three are masked."""
@@ -104,7 +101,6 @@ def one_layer_open(seed: int) -> MaskedModel:
     "C5-one-head",
     wrong="keep[:, 1] = True",
     right="keep[:, 1] = passed",
-    flagged_by="maps",
     intent=earlier_tokens,
 )
 def one_head_open(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:

@@ -138,6 +138,7 @@ def built(
     taker: Callable[[int], nn.Module] | None = None,
     parts: Parts | None = None,
     kernel: Attend = sdpa,
+    maker: Callable[[int, Code], nn.Module] | None = None,
     **options: Any,
 ) -> MaskedModel:
     """The model that a plant's code is a part of, by the first argument of that code.
@@ -152,6 +153,7 @@ def built(
         taker: makes what takes a mask that is made; else two layers of `kernel`.
         parts: makes further modules of a forward pass, by name.
         kernel: how a model attends that is right itself.
+        maker: makes a model of other code.
         options: more of MaskedModel.
     """
     first = next(iter(inspect.signature(code).parameters))
@@ -172,7 +174,7 @@ def built(
         "layer": multihead,
         "encoder": torch_encoder,
     }
-    return MaskedModel(makers[first](seed, code), intent, passed, **options)
+    return MaskedModel((maker or makers[first])(seed, code), intent, passed, **options)
 
 
 @cache
@@ -184,8 +186,8 @@ def _texts() -> dict[str, dict[str, str]]:
 def plant(identifier: str, **given: Any) -> Callable[[Code], Specimen]:
     """Turn a function into the specimen of that name: its texts, and what `built` takes.
 
-    Texts that are not given are those of `assets/zoo.toml`.
+    Texts that are not given are those of `assets/zoo.toml`; the maps show most of them.
     """
-    given = _texts().get(identifier, {}) | given
+    given = {"flagged_by": "maps"} | _texts().get(identifier, {}) | given
     texts = {one.name: given.pop(one.name) for one in fields(Specimen) if one.name in given}
     return lambda code: Specimen(identifier, code=code, given=given, **texts)

@@ -83,7 +83,6 @@ def _of_picture(height: int, width: int, shift: int = SHIFT) -> dict[str, Any]:
     "D11-window-axes",
     wrong="img = _regions(WIDTH, HEIGHT)",
     right="img = _regions(HEIGHT, WIDTH)",
-    flagged_by="maps",
     **_of_picture(HEIGHT, WIDTH),
 )
 def regions_turned(q: Heads, k: Heads, v: Heads, passed: None) -> Heads:
@@ -96,7 +95,6 @@ def regions_turned(q: Heads, k: Heads, v: Heads, passed: None) -> Heads:
     "D12-window-padding",
     wrong="F.pad(x.roll(BACK, AXES), BELOW)",
     right="F.pad(x, BELOW).roll(BACK, AXES)",
-    flagged_by="maps",
     **_of_picture(7, WIDTH),
 )
 def padded_after_the_roll(q: Heads, k: Heads, v: Heads, passed: None) -> Heads:
@@ -119,7 +117,6 @@ def padded_after_the_roll(q: Heads, k: Heads, v: Heads, passed: None) -> Heads:
     "D13-window-mask",
     wrong="img = _regions(HEIGHT, WIDTH)",
     right="img = torch.zeros(HEIGHT, WIDTH)",
-    flagged_by="maps",
     **_of_picture(HEIGHT, WIDTH, 0),
 )
 def mask_of_shifted_ones(q: Heads, k: Heads, v: Heads, passed: None) -> Heads:
@@ -132,7 +129,6 @@ def mask_of_shifted_ones(q: Heads, k: Heads, v: Heads, passed: None) -> Heads:
     "D26-window-regions",
     wrong="img = torch.zeros(HEIGHT, WIDTH)",
     right="img = _regions(HEIGHT, WIDTH)",
-    flagged_by="maps",
     **_of_picture(HEIGHT, WIDTH),
 )
 def regions_missing(q: Heads, k: Heads, v: Heads, passed: None) -> Heads:
@@ -145,7 +141,6 @@ def regions_missing(q: Heads, k: Heads, v: Heads, passed: None) -> Heads:
     "D27-window-shift",
     wrong="by = (0, 0)",
     right="by = BACK",
-    flagged_by="maps",
     **_of_picture(8, 8),
 )
 def never_shifted(q: Heads, k: Heads, v: Heads, passed: None) -> Heads:
