@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from tests.audit.cause_cases import KERNELS, CauseCase, Layers, Mask
+from tests.audit.cause_cases import CauseCase, Mask, of_masks
 from tests.audit.plants import padding
 
 Pairs = Callable[[int], Tensor]
@@ -137,16 +137,7 @@ def _mask(pairs: Pairs) -> Mask:
 
 def cases(mended: bool = False) -> list[CauseCase]:
     """Each bug on each kernel, wrong or mended."""
-    return [
-        CauseCase(
-            f"{name}, {kind}",
-            lambda kind=kind, passed=meant if mended else wrong: (
-                Layers(kind).eval(),
-                _mask(passed),
-            ),
-            _mask(meant),
-            right,
-        )
+    return of_masks(
+        (name, _mask(meant), _mask(meant if mended else wrong), right, ())
         for name, meant, wrong, right in BUGS
-        for kind in KERNELS
-    ]
+    )

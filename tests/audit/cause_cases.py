@@ -1,7 +1,7 @@
 """Bugs with the cause that is right for each, on every kernel; written without the audit's code."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -432,7 +432,8 @@ def _open_head(number: int, keep: Tensor) -> Tensor:
     return heads
 
 
-def _of_masks(rows: tuple[Row, ...]) -> list[CauseCase]:
+def of_masks(rows: Iterable[Row]) -> list[CauseCase]:
+    """Each on each kernel."""
     return [
         CauseCase(f"{name}, {kind}", _on(kind, mask), intent, right, close)
         for name, intent, mask, right, close in rows
@@ -483,5 +484,5 @@ UNKNOWN = (
     *_inside("rows turned", lambda number, keep: keep.roll(2, 1)),
 )
 CASES: dict[str, CauseCase] = {
-    one.name: one for one in (*_of_masks(MASKS), *_of_parts(), *_of_masks(STRANGE), *UNKNOWN)
+    one.name: one for one in (*of_masks(MASKS), *_of_parts(), *of_masks(STRANGE), *UNKNOWN)
 }

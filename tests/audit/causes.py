@@ -1,9 +1,6 @@
-"""python -m tests.audit.causes: which cause the audit names for each bug, and how right it is."""
+"""Which cause the audit names for each bug, and how right it is."""
 
-from collections import Counter
 from functools import cache
-
-import torch
 
 import viz_encoder as vz
 from tests.audit import branch_cases, planted_cases, public_cases, swin_cases
@@ -59,18 +56,3 @@ def grade(name: str) -> str:
 
 def _words(code: str) -> str:
     return causes()[code].sentence if code in causes() else "\0"
-
-
-def main() -> None:
-    torch.set_num_threads(1)
-    grades = {name: grade(name) for name in CASES}
-    print("| bug | cause | seen by | code | what is said |\n|---|---|---|---|---|")
-    for name, one in grades.items():
-        found = first_of(name)
-        told = (found.name, found.code, found.cause[:110]) if found else ("", "", "")
-        print(f"| {name} | {one} | {' | '.join(told)} |")
-    print(dict(Counter(grades.values())))
-
-
-if __name__ == "__main__":
-    main()

@@ -18,13 +18,6 @@ from viz_encoder.config import EncoderConfig
 from viz_encoder.errors import InputError, MaskError
 
 
-@pytest.mark.parametrize("kind", [Stack, NoMaps])
-@pytest.mark.parametrize("intent", [padding, causal, banded(3)])
-def test_nothing_is_red_where_all_is_right(kind, intent):
-    report = audit(kind(seed=1), intent, seed=1)
-    assert report.verdict == "PASS", str(report)
-
-
 def test_a_check_that_crashes_is_red(monkeypatch):
     broken = Question("gradient", "Broken", lambda context: 1 / 0, Evidence.LINKS)
     monkeypatch.setattr("viz_encoder.audit.audit.QUESTIONS", (*checks.QUESTIONS[:6], broken))
@@ -202,21 +195,30 @@ def documents(valid):
     return padding(valid) & (blocks[:, :, None] == blocks[:, None, :])
 
 
-@pytest.mark.parametrize("intent", [padding, causal, banded(3)])
-@pytest.mark.parametrize("batch_first", [True, False])
-def test_transformer_encoder(intent, batch_first):
-    torch.manual_seed(0)
-    report = vz.audit_mask(torch_encoder(batch_first=batch_first), intent)
-    assert report.check("maps").verdict == "PASS", str(report)
-    assert any("src_key_padding_mask=" in note for note in report.not_tested)
+def one_layer(**more):
+    return nn.TransformerEncoderLayer(8, 2, 16, **more)
 
 
-@pytest.mark.parametrize("intent", [padding, causal, documents])
-def test_multihead_attention_with_and_without_weights(intent):
+def attention():
+    return nn.MultiheadAttention(8, 2, batch_first=True)
+
+
+KNOWN = (
+    (torch_encoder, causal, "src_key_padding_mask="),
+    (partial(torch_encoder, batch_first=False), banded(3), "src_key_padding_mask="),
+    (partial(one_layer, batch_first=True), causal, "src_key_padding_mask="),
+    (partial(one_layer, batch_first=False), padding, "src_key_padding_mask="),
+    (attention, padding, "attn_mask="),
+    (attention, documents, "attn_mask="),
+)
+
+
+@pytest.mark.parametrize("make, intent, told", KNOWN)
+def test_modules_of_torch_are_given_the_mask_in_their_own_convention(make, intent, told):
     torch.manual_seed(0)
-    report = vz.audit_mask(nn.MultiheadAttention(8, 2, batch_first=True), intent)
+    report = vz.audit_mask(make().eval(), intent)
     assert report.check("maps").verdict == "PASS", str(report)
-    assert any("attn_mask=" in note for note in report.not_tested)
+    assert any(told in note for note in report.not_tested)
 
 
 def test_padding_and_pattern_are_passed_apart_where_they_can_be():
@@ -261,6 +263,9 @@ def test_transformers_models():
     assert report.verdict == "PASS" and any("attention_mask=" in n for n in report.not_tested)
     wrong = vz.audit_mask(model, padding, lambda valid: (~valid).long())
     assert wrong.verdict == "FAIL" and wrong.check("maps").code == "inverted"
+    assert vz.audit_mask(model, padding, inputs=AuditInputs(vocab_size=20)).verdict == "PASS"
+    with pytest.raises(InputError, match=r"pattern & valid\[:, None, :\]"):
+        vz.audit_mask(model, lambda valid: torch.ones_like(padding(valid)))
     narrow = {"embedding_size": 4, "vocab_size": 20, "intermediate_size": 16}
     albert = transformers.AlbertModel(transformers.AlbertConfig(**small, **narrow))
     assert vz.audit_mask(albert, padding).verdict == "PASS"

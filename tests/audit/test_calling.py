@@ -14,7 +14,6 @@ from viz_encoder.errors import InputError
 VALID = torch.arange(9) < torch.tensor([6, 4, 9, 3])[:, None]
 IDS = torch.randint(1, 50, VALID.shape, generator=torch.Generator().manual_seed(0)) * VALID
 NAMED = {"input_ids": IDS, "attention_mask": VALID.long()}
-SMALL = {"vocab_size": 50, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
 
 
 class OfIds(nn.Module):
@@ -156,15 +155,6 @@ def test_a_call_that_does_not_fit_is_an_error_of_the_audit():
         vz.audit_mask(OfFeatures(), padding, inputs=AuditInputs(vocab_size=50))
 
 
-@pytest.mark.parametrize("batch_first", [True, False])
-def test_one_layer_of_torch_is_known_too(batch_first):
-    torch.manual_seed(0)
-    layer = nn.TransformerEncoderLayer(16, 2, 32, batch_first=batch_first).eval()
-    for intent in (padding, causal):
-        assert vz.audit_mask(layer, intent).verdict == "PASS"
-    assert vz.audit_mask(layer, padding, lambda valid: valid).verdict == "FAIL"
-
-
 def test_two_halves_are_audited_one_by_one():
     torch.manual_seed(0)
     whole = nn.Transformer(16, 2, 2, 2, 32, batch_first=True).eval()
@@ -207,12 +197,3 @@ def test_encoder_decoders_of_transformers_are_audited_one_by_one(kind):
         vz.audit_mask(model, padding)
     assert vz.audit_batch(model.get_encoder(), NAMED, meant).verdict == "PASS"
     assert vz.audit_mask(model.get_encoder(), padding).verdict == "PASS"
-
-
-def test_a_model_of_transformers_takes_ids_and_an_intent_that_closes_padding():
-    transformers = pytest.importorskip("transformers")
-    torch.manual_seed(0)
-    model = transformers.BertModel(transformers.BertConfig(**SMALL, intermediate_size=32)).eval()
-    assert vz.audit_mask(model, padding, inputs=AuditInputs(vocab_size=50)).verdict == "PASS"
-    with pytest.raises(InputError, match=r"pattern & valid\[:, None, :\]"):
-        vz.audit_mask(model, lambda valid: torch.ones_like(padding(valid)))

@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-import torch.nn.functional as F
 from torch import nn
 
 import viz_encoder as vz
@@ -10,13 +9,9 @@ from tests.audit.plants import causal, padding
 from viz_encoder.audit import AuditInputs, AuditScope
 from viz_encoder.audit.diagnose.diagnosis import causes
 from viz_encoder.audit.report import is_sure
+from viz_encoder.audit.zoo import SPECIMENS
 
-
-def triangle(valid):
-    return torch.ones(len(valid), valid.shape[1], valid.shape[1]).tril().bool()
-
-
-N_FRAMES, N_TOKENS, CHUNK, N_FOUND = 4, 3, 3, 2
+N_FRAMES, N_TOKENS = 4, 3
 
 
 class Attend(nn.Module):
@@ -62,8 +57,10 @@ def first_and_before(valid):
     return pairs.expand(len(valid), -1, -1)
 
 
-@pytest.mark.parametrize("by", ["matmul", "einsum"])
-@pytest.mark.parametrize("wrong, code", [("", ""), ("own", "frames"), ("repeat", "row_samples")])
+@pytest.mark.parametrize(
+    "wrong, code, by",
+    [("", "", "einsum"), ("own", "frames", "einsum"), ("repeat", "row_samples", "matmul")],
+)
 def test_frames_that_see_other_frames_are_judged_frame_by_frame(wrong, code, by):
     inputs = AuditInputs(valid=torch.ones(3, N_FRAMES * N_TOKENS, dtype=torch.bool))
     model = Video(wrong, by).eval()
@@ -73,47 +70,11 @@ def test_frames_that_see_other_frames_are_judged_frame_by_frame(wrong, code, by)
     assert [one.code for one in report.failed][:1] == ([code] if wrong else [])
 
 
-class Retrieving(nn.Module):
-    """What was found for a chunk is seen from the chunk's last token on, and no earlier."""
-
-    def __init__(self, late):
-        super().__init__()
-        torch.manual_seed(0)
-        self.own, self.cross, self.late = Attend(), Attend(), late
-
-    def forward(self, x, _):
-        n_samples, n_tokens, _ = x.shape
-        x = x + self.own(x, x, torch.ones(n_tokens, n_tokens).tril().bool())
-        n_chunks = -(-n_tokens // CHUNK)
-        drawn = torch.randn(1, n_chunks, N_FOUND, 8, generator=torch.Generator().manual_seed(1))
-        queries = F.pad(x[:, self.late :], (0, 0, 0, n_chunks * CHUNK - n_tokens + self.late))
-        found = drawn.expand(n_samples, -1, -1, -1).flatten(0, 1)
-        out = self.cross(queries.reshape(-1, CHUNK, 8), found).reshape(n_samples, -1, 8)
-        return x + F.pad(out, (0, 0, self.late, 0))[:, :n_tokens]
-
-
-def of_chunks(valid):
-    n_tokens = valid.shape[1]
-    last = (torch.arange(n_tokens) - CHUNK + 1).div(CHUNK, rounding_mode="floor")
-    memory = torch.arange(-(-n_tokens // CHUNK) * N_FOUND) // N_FOUND
-    return (last[:, None] == memory).expand(len(valid), -1, -1)
-
-
-@pytest.mark.parametrize("late", [CHUNK - 1, 0])
-def test_chunked_cross_attention_is_judged_chunk_by_chunk(late):
-    scope = AuditScope(cross=of_chunks)
-    model = Retrieving(late).eval()
-    report = vz.audit_mask(model, triangle, lambda v: None, d_model=8, scope=scope)
-    found = report.check("cross_attention")
-    assert (report.verdict, found.code) == (("PASS", "") if late else ("FAIL", "cross_moved"))
-    assert late or found.cause.endswith("those that stand 2 places later.")
-
-
 def test_cross_attention_in_other_sizes_than_were_said_is_told_in_the_first_sentence():
     scope = AuditScope(cross=lambda valid: torch.ones(*valid.shape, 5, dtype=torch.bool))
-    model = Retrieving(CHUNK - 1).eval()
-    report = vz.audit_mask(model, triangle, lambda v: None, d_model=8, scope=scope)
-    told = "Not judged: cross-attention: cross has 7 queries and 6 keys"
+    given = SPECIMENS["H17-chunks"].build(fixed=True)
+    report = vz.audit_mask(given.model, given.intent, given.make_mask, d_model=16, scope=scope)
+    told = "Not judged: cross-attention: across has 7 queries and 6 keys"
     assert told in report.sentence and not report.ok, report.sentence
 
 

@@ -43,8 +43,7 @@ def audit(model, intent, make_mask):
     return vz.audit_mask(model.eval(), intent, make_mask, d_model=8, n_layers=2)
 
 
-@pytest.mark.parametrize("intent", [padding, causal])
-@pytest.mark.parametrize("fused", [True, False])
+@pytest.mark.parametrize("intent, fused", [(causal, True), (padding, False)])
 def test_values_that_are_masked_and_a_normalizer_that_is_not(intent, fused):
     found = audit(Sums("v", fused=fused), intent, intent).failed[0]
     assert found.code == "half_masked", found

@@ -61,26 +61,21 @@ def lost_above(n_tokens):
 
 
 @pytest.mark.parametrize(
-    ("change", "where", "code", "more"),
+    ("change", "lengths", "where", "code", "more"),
     [
-        (clipped(3), "Layer 0", "bias_clipped", "from 3 on"),
-        (clipped(8), "At 12 tokens", "bias_clipped", "from 8 on"),
-        (clipped(40), "At 49 tokens", "bias_clipped", "from 40 on"),
-        (lost_above(20), "At 49 tokens", "bias_lost", "at 7 it is as it should be"),
-        (lambda bias: bias, "", "", ""),
+        (clipped(3), [], "Layer 0", "bias_clipped", "from 3 on"),
+        (clipped(8), [], "At 12 tokens", "bias_clipped", "from 8 on"),
+        (clipped(40), [], "At 49 tokens", "bias_clipped", "from 40 on"),
+        (lost_above(20), [], "At 49 tokens", "bias_lost", "at 7 it is as it should be"),
+        (lost_above(20), [9, 21], "At 21 tokens", "bias_lost", ""),
+        (lost_above(20), [9, 19], "", "", ""),
     ],
 )
-def test_a_bias_is_checked_at_every_length(change, where, code, more):
-    report = biased(change)
+def test_a_bias_is_checked_at_every_length(change, lengths, where, code, more):
+    report = biased(change, AuditScope(bias=alibi, lengths=lengths))
     found = report.check("bias")
     assert found.code == code and more in found.cause, found
     assert found.evidence.startswith(where) and report.ok is (not where)
-
-
-def test_lengths_of_ones_own_are_tried_for_a_bias():
-    report = biased(lost_above(20), AuditScope(bias=alibi, lengths=[9, 21]))
-    assert report.check("bias").evidence.startswith("At 21 tokens")
-    assert biased(lost_above(20), AuditScope(bias=alibi, lengths=[9, 19])).ok
 
 
 def test_the_numbers_are_those_of_numpy():

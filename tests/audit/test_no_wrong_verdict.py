@@ -7,13 +7,13 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
-from torch.nn.attention.flex_attention import flex_attention
 
 import viz_encoder as vz
 from tests.audit.audits import audit, own
 from tests.audit.cause_cases import Layers
-from tests.audit.correct_transformers import bert
 from tests.audit.plants import NoMaps, Stack, banded, causal, near, padding, unseen
+from tests.audit.transformers_zoo import bert
+from tests.slow import slow
 from viz_encoder.audit import AuditInputs, AuditScope
 
 VALID = torch.arange(7) < torch.tensor([[7], [4]])
@@ -137,31 +137,6 @@ def test_padding_that_the_intent_opens_may_change_an_output():
 # Gradients that cannot be taken are not tested.
 
 
-def flex(q, k, v, keep):
-    """flex_attention, which has no backward pass on a CPU from torch 2.7 on."""
-
-    def score_mod(score, sample, head, query, key):
-        return torch.where(keep[sample, 0, query, key], score, -torch.inf)
-
-    return flex_attention(q, k, v, score_mod=score_mod)
-
-
-@pytest.mark.slow
-def test_a_gradient_that_cannot_be_taken_is_not_tested():
-    right = audit(Stack(attend=flex).eval(), causal)
-    assert right.verdict == "PASS", str(right)
-    assert right.check("grad_mode").verdict in ("PASS", "NOT TESTED")
-    try:
-        flex_attention(*torch.ones(3, 1, 1, 2, 2, requires_grad=True)).sum().backward()
-    except NotImplementedError:
-        assert right.check("gradient").verdict == "NOT TESTED"
-        assert said(right, "does not support backward on CPU")
-    else:
-        assert right.check("gradient").verdict == "PASS"
-    wrong = audit(Stack(attend=flex).eval(), causal, padding)
-    assert wrong.verdict == "FAIL" and own(wrong)[0] == "maps", str(wrong)
-
-
 class NoBackward(torch.autograd.Function):
     @staticmethod
     def forward(context, x):
@@ -251,7 +226,7 @@ class Written(Decoder):
         return x + merged(F.scaled_dot_product_attention(*split(x, 1), k, v, attn_mask=seen))
 
 
-@pytest.mark.parametrize("n_keys", [3, 7, 12])
+@pytest.mark.parametrize("n_keys", [slow(3), 7, 12])
 def test_a_memory_of_any_number_of_tokens_is_not_taken_for_the_tokens_themselves(n_keys):
     def all_of_it(valid):
         return torch.ones(*valid.shape, n_keys, dtype=torch.bool)

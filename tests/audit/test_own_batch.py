@@ -233,19 +233,3 @@ def test_tokens_in_an_order_that_their_mask_has_not(right):
     report = vz.audit_batch(Shuffled(right).eval(), given, lambda b: padding(b["mask"]))
     assert (report.verdict == "PASS") == right, str(report)
     assert right or report.check("maps").code == "order"
-
-
-def test_what_is_kept_from_the_call_before_is_red():
-    class Stale(nn.Module):
-        last = None
-
-        def forward(self, x, mask):
-            used, self.last = mask if self.last is None else self.last, mask
-            attend = torch.nn.functional.scaled_dot_product_attention
-            return attend(x, x, x, attn_mask=used[:, None])
-
-    valid = torch.arange(9) < torch.tensor(LENGTHS)[:, None]
-    x, model = torch.randn(4, 9, 8, generator=torch.Generator().manual_seed(0)), Stale().eval()
-    model(x, valid.flip(0))
-    report = vz.audit_batch(model, {"x": x, "mask": valid}, lambda b: padding(b["mask"]))
-    assert own(report) == ["runs"] and "earlier call" in report.check("runs").cause

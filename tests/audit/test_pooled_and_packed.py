@@ -195,7 +195,7 @@ class NearestOfDocument(nn.Module):
         return near.masked_fill(~valid[:, None], -9.0 if self.mended else 0.0).amax(-1).sum(-1)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", [0, 1, *map(slow, range(2, 6))])
 def test_padding_of_0_is_found_though_it_wins_only_over_negative_similarities(seed):
     torch.manual_seed(seed)
     wrong = audit(NearestOfDocument(False), padding, own_mask, n_layers=1, seed=seed)

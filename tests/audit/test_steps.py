@@ -48,8 +48,13 @@ class Cached(nn.Module):
         return x, (past + n_new, held)
 
 
-@pytest.mark.parametrize("kind", ["fused", "unseen"])
-@pytest.mark.parametrize("wrong", ["rows", "short", "of one", "of three", "filling", ""])
+@pytest.mark.parametrize(
+    "wrong, kind",
+    [
+        *((one, "fused") for one in ("rows", "short", "of one", "of three", "filling", "")),
+        *((one, "unseen") for one in ("rows", "short", "filling")),
+    ],
+)
 def test_what_a_step_sees_too_much_or_too_little_is_named(wrong, kind):
     model = Cached(wrong, kind).eval()
     options = {"d_model": 8, "n_layers": 2, "scope": AuditScope(step=model.step)}

@@ -10,7 +10,6 @@ from viz_encoder.audit import AuditInputs, AuditScope
 
 BFLOAT16 = AuditScope(dtype=torch.bfloat16)
 LENGTHS = AuditScope(lengths=(7, 12))
-USUAL = AuditScope()
 N_TOKENS = AuditScope().first_length
 BOTH = AuditInputs(padding_side="both")
 
@@ -57,24 +56,22 @@ def narrow(model, x, keep):
 
 
 @pytest.mark.parametrize(
-    ("gives_up", "where", "scope"),
+    ("gives_up", "where", "more"),
     [
-        (training, "Training mode:", USUAL),
-        (alone_with_padding, "With a padded batch of one", USUAL),
-        (one_alone, "Alone and with padding:", USUAL),
-        (padded_on_the_left, "Padding on the left:", USUAL),
-        (longer, "At 12 tokens", LENGTHS),
-        (narrow, "In bfloat16", BFLOAT16),
+        (training, "Training mode:", {}),
+        (alone_with_padding, "With a padded batch of one", {}),
+        (one_alone, "Alone and with padding:", {}),
+        (padded_on_the_left, "Padding on the left:", {"inputs": BOTH}),
+        (longer, "At 12 tokens", {"scope": LENGTHS}),
+        (narrow, "In bfloat16", {"scope": BFLOAT16}),
     ],
 )
-def test_what_torch_cannot_compile_is_not_tested(gives_up, where, scope):
-    report = audit(
-        Compiled(gives_up, TorchDynamoException).eval(), causal, scope=scope, inputs=BOTH
-    )
+def test_what_torch_cannot_compile_is_not_tested(gives_up, where, more):
+    report = audit(Compiled(gives_up, TorchDynamoException).eval(), causal, **more)
     assert report.verdict == "PASS", str(report)
     told = f"{where} torch could not compile the model (TorchDynamoException); audit it before"
     assert any(line.startswith(told) for line in report.not_tested), report.not_tested
-    other = audit(Compiled(gives_up, ValueError).eval(), causal, scope=scope, inputs=BOTH)
+    other = audit(Compiled(gives_up, ValueError).eval(), causal, **more)
     # What training mode alone refuses may be the fault of the inputs that were made.
     assert other.verdict == ("PASS" if gives_up is training else "FAIL")
 

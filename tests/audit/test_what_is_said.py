@@ -89,15 +89,6 @@ def test_an_intent_of_one_token_more_is_told_how_to_count_it():
         audit(Stack().eval(), meant)
 
 
-def test_rows_behind_the_tokens_are_cut_off_there():
-    def more(x, keep):
-        return F.pad(inner(x, keep), (0, 0, 0, 1))
-
-    inner = Stack().eval()
-    with pytest.raises(InputError, match=r"\[:, :-1\] if behind"):
-        audit(more, module=inner)
-
-
 def test_each_sample_with_padding_in_the_middle_is_named():
     valid = torch.ones(4, 8, dtype=torch.bool)
     valid[[0, 1, 3], 2], valid[:, 7] = False, torch.tensor([True, False, True, True])
