@@ -382,6 +382,10 @@ class AuditContext:
         named += [one for one in self.answers.values() if one.proves in names]
         return any(one is not None and one.verdict.is_red for one in named)
 
+    def judged(self, part: str) -> tuple[Check, ...]:
+        """The answers of the checks that judge this part of a model."""
+        return tuple(one for one in self.answers.values() if one.part == part)
+
     def passed(self, *names: str) -> bool:
         """Whether all of these checks passed."""
         return all(n in self.answers and self.answers[n].verdict is Verdict.PASS for n in names)

@@ -84,25 +84,23 @@ def _beside_attention(context: AuditContext) -> str:
 
 def _of_padding(context: AuditContext) -> str:
     """That a sample differs alone, as padding, or only the number of tokens, chooses its links."""
-    for name in ("padding_invariance", "output_pooling"):
-        answer = context.answers.get(name)
-        if answer is None or answer.verdict is not Verdict.NOT_TESTED or answer.amount is None:
-            continue
-        return (
-            f"what padding changes: sample {answer.sample} differs by {answer.amount:.2g} without "
-            "its padding, which is wrong unless the number of tokens chooses what is left out"
-        )
+    for answer in context.judged("padding"):
+        if answer.verdict is Verdict.NOT_TESTED and answer.amount is not None:
+            return (
+                f"what padding changes: sample {answer.sample} differs by {answer.amount:.2g} "
+                "without its padding, which is wrong unless the number of tokens chooses what is "
+                "left out"
+            )
     return ""
 
 
 def _pooling(context: AuditContext) -> str:
     """What a model's own pooling leaves open: any token of a sample may be in its one row."""
     out, n_samples = context.out, len(context.base.valid)
-    if _was_asked(context, "pooled_tokens"):
+    if _has_judged(context, "pooling"):
         return ""
     if context.scope.pool_over is not None:
-        why = context.answers["pooled_tokens"].evidence
-        return continued(why).removesuffix(".")
+        return _why_not(context, "pooling")
     if out.ndim != 2 or len(out) != n_samples:
         return ""
     of_mean = "lambda valid: valid for a mean of all real tokens"
@@ -126,9 +124,13 @@ def _own_token(context: AuditContext) -> str:
     )
 
 
-def _was_asked(context: AuditContext, name: str) -> bool:
-    answer = context.answers.get(name)
-    return answer is not None and answer.verdict is not Verdict.NOT_TESTED
+def _has_judged(context: AuditContext, part: str) -> bool:
+    return any(one.verdict is not Verdict.NOT_TESTED for one in context.judged(part))
+
+
+def _why_not(context: AuditContext, part: str) -> str:
+    """What the check of this part says, as a clause."""
+    return continued(context.judged(part)[0].evidence).removesuffix(".")
 
 
 def _looked_at_outputs(context: AuditContext) -> bool:
@@ -140,7 +142,7 @@ def _looked_at_outputs(context: AuditContext) -> bool:
 def _judged_by_maps(context: AuditContext) -> bool:
     """Whether the maps of as many layers as there are were judged."""
     seen = len(context.maps.layers)
-    return _was_asked(context, "maps") and 0 < (context.n_layers or 0) <= seen
+    return _has_judged(context, "layers") and 0 < (context.n_layers or 0) <= seen
 
 
 def _other_calls(context: AuditContext) -> list[str]:
@@ -158,8 +160,8 @@ def _other_calls(context: AuditContext) -> list[str]:
 
 def _crossed(context: AuditContext) -> list[str]:
     """Cross-attention of which it is not said what it may look at, or not in its own sizes."""
-    if context.scope.cross and context.maps.cross and not _was_asked(context, "cross_attention"):
-        return [continued(context.answers["cross_attention"].evidence).removesuffix(".")]
+    if context.scope.cross and context.maps.cross and not _has_judged(context, "memory"):
+        return [_why_not(context, "memory")]
     names = () if context.scope.cross else named_once([one.name for one in context.maps.cross])
     to_give = "AuditScope(cross=…)"
     give = f"audit_mask takes {to_give}" if context.setting.fixed else f"give {to_give}"
@@ -170,15 +172,16 @@ def _crossed(context: AuditContext) -> list[str]:
 
 def _all_is_crossed(context: AuditContext) -> bool:
     """Whether all attention that was seen looks at a memory, and was held against cross=."""
-    maps, told = context.maps, context.answers["cross_attention"] if context.scope.cross else None
+    maps, told = context.maps, context.judged("memory") if context.scope.cross else ()
     others = maps.layers or maps.left_out or maps.unseen or context.unwatched
     known = context.given_layers in (None, len(maps.cross)) and len(context.setting.intents) < 2
-    return told is not None and told.verdict is Verdict.PASS and known and not others
+    right = bool(told) and all(one.verdict is Verdict.PASS for one in told)
+    return right and known and not others
 
 
 def _beside_tokens(context: AuditContext) -> list[str]:
     """Several keys of a layer that hold no token, such as a memory's: which may be seen is open."""
-    if _was_asked(context, "cross_attention"):
+    if _has_judged(context, "memory"):
         return []
     keys = ", ".join(beside_tokens(context.maps))
     return [f"{keys}, such as a memory's or registers: give AuditScope(cross=…)"] if keys else []
@@ -187,7 +190,7 @@ def _beside_tokens(context: AuditContext) -> list[str]:
 def _by_outputs(context: AuditContext) -> Share:
     """Share judged by gradients, at the first length or another one that was tried."""
     cases = [context.base]
-    if context.passed("lengths"):
+    if any(one.verdict is Verdict.PASS for one in context.judged("lengths")):
         cases += [one for n in context.other_lengths if (one := _case(context, n)) is not None]
     shares = [_share(context, case) for case in cases]
     return next(share for share in Share if share in shares)

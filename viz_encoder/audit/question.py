@@ -47,6 +47,7 @@ class Question:
     runs_nothing: bool = False  # it is asked even where the model does not run
     one_sided: bool = False  # its answer is the same on whichever side padding stands
     other_side: bool = False  # if both sides are judged, it tells the worst of the other one
+    part: str = ""  # what of a model it judges, such as "layers" or "memory"
     judges: bool = False  # it sees where tokens attend; without any such check there is no PASS
     compares: bool = False  # it compares outputs, which also differ where samples share a capacity
     needs_numbers: bool = False  # it can tell nothing of NaN; no check that compares can

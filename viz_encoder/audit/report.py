@@ -81,6 +81,7 @@ class Check(OneLine):
     title: str = ""
     follows_from: str = ""  # the earlier check of which this is a consequence
     proves: str = field(default="", repr=False, compare=False)  # the kind of evidence
+    part: str = field(default="", repr=False, compare=False)  # what of a model it judges
     learned: Learned = field(default=NOTHING, repr=False, compare=False)
 
     def but(self, **changes: Any) -> "Check":

@@ -46,7 +46,8 @@ def ask_all(
 
 
 def _signed(answer: Check, question: Question) -> Check:
-    return answer.but(name=question.name, title=question.title, proves=question.proves.name)
+    named = {"name": question.name, "title": question.title, "part": question.part}
+    return answer.but(proves=question.proves.name, **named)
 
 
 def _on_other_side(

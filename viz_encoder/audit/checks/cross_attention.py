@@ -19,7 +19,9 @@ from viz_encoder.audit.question import Evidence, question
 from viz_encoder.audit.report import Check, Diagnosis, fails, passes, untested
 
 
-@question("Cross-attention", Evidence.BESIDE, after="CALL PASSED SPOILED", before="bias")
+@question(
+    "Cross-attention", Evidence.BESIDE, after="CALL PASSED SPOILED", before="bias", part="memory"
+)
 def cross_attention(context: AuditContext) -> Check:
     """Each layer, head and sample of it against AuditScope(cross=…)."""
     layers = context.maps.memories if context.scope.cross else context.maps.cross

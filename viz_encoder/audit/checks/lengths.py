@@ -35,6 +35,7 @@ TELLING = (29, 25)  # few enough to look at each part; lengths that were shares 
     Evidence.BATCHES,
     after=f"{SEEN} grad_mode",
     needs="output_pooling pooled_tokens",
+    part="lengths",
     compares=True,
 )
 def lengths(context: AuditContext) -> Check:

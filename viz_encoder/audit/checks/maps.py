@@ -18,7 +18,12 @@ from viz_encoder.errors import InputError
 
 
 @question(
-    "Attention maps", Evidence.WEIGHTS, of="made own", after="CALL PASSED SPOILED", judges=True
+    "Attention maps",
+    Evidence.WEIGHTS,
+    of="made own",
+    after="CALL PASSED SPOILED",
+    part="layers",
+    judges=True,
 )
 def maps(context: AuditContext) -> Check:
     """Every layer, head and sample, never averaged; with gradients and without.
@@ -156,7 +161,8 @@ def _of_own_batch(context: AuditContext) -> Check:
     for number, (one, rows) in enumerate(judged_rows(context)):
         tol = TOLERANCE.get(layers[number].dtype, 1e-5)
         broken = broken_rows(one.sums, rows[:, 0], context.intent(case, number), tol)
-        found |= {} if broken is None else {number: broken}
+        if broken is not None:
+            found[number] = broken
     return answer_of(found)
 
 

@@ -24,6 +24,7 @@ OTHER_INPUTS = 8  # of pooled outputs; each is negated, too
     "Alone and with padding",
     Evidence.COMPANY,
     after="CALL PASSED SPOILED WEIGHTS LINKS",
+    part="padding",
     compares=True,
     judges=True,
 )

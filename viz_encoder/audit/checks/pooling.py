@@ -12,7 +12,9 @@ from viz_encoder.audit.question import Evidence, question
 from viz_encoder.audit.report import Check, passes, untested
 
 
-@question("Pooling", Evidence.COMPANY, after="runs padding_invariance", compares=True)
+@question(
+    "Pooling", Evidence.COMPANY, after="runs padding_invariance", part="padding", compares=True
+)
 def output_pooling(context: AuditContext) -> Check:
     """pooled(output, valid), in the batch and alone."""
     if context.scope.pooled is None:
@@ -34,6 +36,7 @@ def output_pooling(context: AuditContext) -> Check:
     after="runs output_pooling",
     needs="gradient",
     before="permutation",
+    part="pooling",
 )
 def pooled_tokens(context: AuditContext) -> Check:
     """The gradient of the pooled vector by the pooled rows: by none but the intended, by each."""
