@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # runs from a checkout that is not installed
 
 from scripts import trained_folder  # noqa: E402
-from viz_encoder.config import EncoderConfig, HeadConfig  # noqa: E402
+from viz_encoder.config import HeadConfig  # noqa: E402
 from viz_encoder.model import Encoder  # noqa: E402
 
 MODEL = ROOT / "assets" / "models" / "everyday"
@@ -64,23 +64,8 @@ WORDS = tuple(
     )
 )
 IDS = {name: at for at, name in enumerate((*SPECIAL, *filter(None, WORDS)))}
-CONFIG = EncoderConfig(
-    n_layers=3,
-    n_heads=4,
-    d_model=64,
-    d_ff=256,
-    vocab_size=len(IDS),
-    n_segments=0,
-    max_positions=24,
-    norm_placement="pre",
-    norm_eps=1e-6,
-    embed_norm=False,
-    final_norm=True,
-    dropout=0.0,
-    prediction_heads=(
-        HeadConfig("masked", d_dense=64, activation="gelu", norm=True, n_out=len(IDS)),
-        HeadConfig("tokens", n_out=len(LABELS), labels=LABELS),
-    ),
+CONFIG = trained_folder.small_bert(
+    len(IDS), HeadConfig("tokens", n_out=len(LABELS), labels=LABELS), n_layers=3
 )
 N_STEPS, BATCH, SEED = 1500, 64, 1
 LEARNING_RATE, WEIGHT_DECAY = 4e-3, 0.01

@@ -30,27 +30,10 @@ from scripts.measure_grammar import (  # noqa: E402
     find_roles,
     guess,
 )
-from viz_encoder.config import EncoderConfig, HeadConfig  # noqa: E402
 from viz_encoder.model import Encoder  # noqa: E402
 
 MODEL = ROOT / "assets" / "models" / "grammar"
-CONFIG = EncoderConfig(
-    n_layers=4,
-    n_heads=4,
-    d_model=64,
-    d_ff=256,
-    vocab_size=len(IDS),
-    n_segments=0,
-    max_positions=24,
-    norm_placement="pre",
-    norm_eps=1e-6,
-    embed_norm=False,
-    final_norm=True,
-    dropout=0.0,
-    prediction_heads=(
-        HeadConfig("masked", d_dense=64, activation="gelu", norm=True, n_out=len(IDS)),
-    ),
-)
+CONFIG = trained_folder.small_bert(len(IDS), n_layers=4)
 N_STEPS, BATCH = 8000, 64
 MASKED_SHARE = (0.15, 0.25)  # of a sentence's words, drawn anew for each; at least one
 LEARNING_RATE, MUON_RATE, WEIGHT_DECAY = 3e-3, 0.02, 0.01

@@ -14,10 +14,30 @@ from tokenizers.normalizers import Lowercase
 from tokenizers.pre_tokenizers import BertPreTokenizer
 from tokenizers.processors import TemplateProcessing
 
-from viz_encoder.config import EncoderConfig
+from viz_encoder.config import EncoderConfig, HeadConfig
 from viz_encoder.model import Encoder
 
 Stepper = tuple[torch.optim.Optimizer, torch.optim.lr_scheduler.LRScheduler]
+
+
+def small_bert(n_words: int, *heads: HeadConfig, n_layers: int) -> EncoderConfig:
+    """Of a pre-norm BERT that fills one of so many words, and has these further heads."""
+    filled = HeadConfig("masked", d_dense=64, activation="gelu", norm=True, n_out=n_words)
+    return EncoderConfig(
+        n_layers=n_layers,
+        n_heads=4,
+        d_model=64,
+        d_ff=256,
+        vocab_size=n_words,
+        n_segments=0,
+        max_positions=24,
+        norm_placement="pre",
+        norm_eps=1e-6,
+        embed_norm=False,
+        final_norm=True,
+        dropout=0.0,
+        prediction_heads=(filled, *heads),
+    )
 
 
 def word_tokenizer(ids: Mapping[str, int], special: Sequence[str]) -> Tokenizer:

@@ -195,14 +195,21 @@ def as_timm_builds_it(case: Case, folder: Path) -> tuple[nn.Module, nn.Module]:
     return model, reference
 
 
+OF_TORCH = [case for case in CASES if case.model_type == "torch_transformer_encoder"]
+
+
 @pytest.mark.parity
-@pytest.mark.parametrize("case", slow_but(OF_TIMM[:1], OF_TIMM), ids=lambda case: case.name)
-def test_a_vit_of_timm(case, tmp_path):
-    model, reference = as_timm_builds_it(case, tmp_path)
-    encoder, from_files = vz.load(model, device="cpu"), vz.load(tmp_path, device="cpu")
-    assert compare(encoder, ask(case, encoder, reference)).worst <= TOLERANCE * case.loose
+@pytest.mark.parametrize(
+    "case", slow_but([OF_TIMM[0], OF_TORCH[1]], OF_TIMM + OF_TORCH), ids=lambda case: case.name
+)
+def test_a_vit_of_timm_or_an_encoder_of_torch(case, tmp_path):
+    built = as_timm_builds_it(case, tmp_path) if case in OF_TIMM else [save(case, tmp_path)] * 2
+    encoder, from_files = vz.load(built[0], device="cpu"), vz.load(tmp_path, device="cpu")
+    assert compare(encoder, ask(case, encoder, built[1])).worst <= TOLERANCE * case.loose
     ours, theirs = (unnamed(one.config) for one in (encoder, from_files))
     assert ours == theirs and same_weights(encoder, from_files)
+    if case in OF_TORCH:
+        assert encoder.card.name == "TransformerEncoder" and not encoder.card.notes
 
 
 def unnamed(config):
@@ -241,19 +248,6 @@ def test_a_classifier_of_timm_that_reads_another_pooling_is_named(pool, where, t
     assert plain.config.prediction_heads and not plain.card.notes
     assert encoder.config == replace(plain.config, prediction_heads=())
     assert "classification head (head) was not loaded" in encoder.card.notes[0]
-
-
-OF_TORCH = [case for case in CASES if case.model_type == "torch_transformer_encoder"]
-
-
-@pytest.mark.parity
-@pytest.mark.parametrize("case", slow_but(OF_TORCH[1:2], OF_TORCH), ids=lambda case: case.name)
-def test_an_encoder_of_torch(case, tmp_path):
-    reference = save(case, tmp_path)
-    encoder, from_files = vz.load(reference, device="cpu"), vz.load(tmp_path, device="cpu")
-    assert compare(encoder, ask(case, encoder, reference)).worst <= TOLERANCE * case.loose
-    assert encoder.config == from_files.config and same_weights(encoder, from_files)
-    assert encoder.card.name == "TransformerEncoder" and not encoder.card.notes
 
 
 @pytest.mark.parametrize("batch_first", [True, False])
@@ -475,13 +469,8 @@ def test_another_tokenizer_s_padding_is_refused_where_positions_are_counted_past
     )
     model.config.pad_token_id = 3  # edited after the rows of positions were chosen
     refused(model, CheckpointError, "something other than its weights")
-
-
-def test_mpnet_has_one_padding():
-    torch.manual_seed(0)
-    model = transformers.MPNetModel(
-        transformers.MPNetConfig(**{**SIZES, "vocab_size": 45}, pad_token_id=3)
-    )
+    sizes = {**SIZES, "vocab_size": 45}
+    model = transformers.MPNetModel(transformers.MPNetConfig(**sizes, pad_token_id=3))
     refused(model, CheckpointError, "pad_token_id = 3; MPNet counts positions past id 1")
 
 

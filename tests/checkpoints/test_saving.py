@@ -142,9 +142,13 @@ def test_only_what_was_saved_here_is_overwritten(tmp_path):
     vz.load(CONFIG, seed=1).save(target, overwrite=True)
     assert (target / "model.safetensors").read_bytes() != before
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["mine"]
-    (target / "notes.txt").write_text("mine")
-    refused(target, r"notes\.txt", overwrite=True)
-    (target / "notes.txt").unlink()
+    (target / "1_Pooling").mkdir()
+    for own in (target / "1_Pooling" / "mine.txt", target / "notes.txt"):
+        own.write_text("mine")
+        refused(target, "which is not just .*choose another folder", overwrite=True)
+        assert own.read_text() == "mine"
+        own.unlink()
+    (target / "1_Pooling").rmdir()
     (target / "config.json").write_text('{"model_type": "bert"}')
     refused(target, "not just an encoder saved by this package", overwrite=True)
 
@@ -227,16 +231,6 @@ def test_settings_that_are_garbled(tmp_path, name):
     for change in GARBLED[name]:
         path.write_text(json.dumps(sound | change))
         refuse(tmp_path / "mine")
-
-
-def test_what_lies_in_a_folder_of_ours_is_not_lost(tmp_path):
-    folder = tmp_path / "saved"
-    small().save(folder)
-    (folder / "1_Pooling").mkdir()
-    (folder / "1_Pooling" / "mine.txt").write_text("kept")
-    with pytest.raises(CheckpointError, match="choose another folder"):
-        small().save(folder, overwrite=True)
-    assert (folder / "1_Pooling" / "mine.txt").read_text() == "kept"
 
 
 def test_an_empty_working_folder_stays_where_it_is(tmp_path, monkeypatch):
