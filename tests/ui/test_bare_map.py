@@ -76,7 +76,8 @@ ALONE = """async () => {
   tile.about = { rows: [4], keys: [9] };
   const [view, parts] = [{ row: 2, col: 6, span: 8, cells: () => [[0, 0], [0, 0]] }, {}];
   const map = { context, view, parts, tiles: [tile], scale: makeScale(CHANGE, 1) };
-  drawTiles(Object.assign(map, { left: 50, top: 20, side: 400 }));
+  const clipped = (_context, _beyond, draw) => draw();
+  drawTiles(Object.assign(map, { left: 50, top: 20, side: 400, clipped }));
   return boxes;
 }"""
 
@@ -88,10 +89,10 @@ def test_tokens_without_a_counterpart_are_hatched_across_what_is_in_sight(bare):
 
 
 ZOOM = """async () => {
-  const { zoomButtons } = await import("/explore/map_gestures.js");
+  const { zoomButtons } = await import("/views/cell_canvas.js");
   const { Viewport } = await import("/core/viewport.js");
   const map = { view: new Viewport(40), chosen: [5, 30], moved: () => {} };
-  const [closer, wider] = zoomButtons(map).children;
+  const [closer, wider] = zoomButtons(map);
   const seen = [];
   for (const button of [closer, closer, wider]) {
     button.click();

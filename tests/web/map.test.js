@@ -12,6 +12,7 @@ import { Tiles } from "../../assets/web/explore/tiles.js";
 import { makeScale } from "../../assets/web/core/colors.js";
 import { Viewport } from "../../assets/web/core/viewport.js";
 import { View } from "../../assets/web/core/view.js";
+import { CellCanvas } from "../../assets/web/views/cell_canvas.js";
 import { viewNode } from "./view_node.js";
 
 const VIEW = { layer: 3, head: 5, hide: false, renorm: false, words: false };
@@ -37,7 +38,7 @@ function shownMap(n) {
   const selection = { ...VIEW, name: "3.5", kept: "all", query: 1, key: 2, set: (to) => Object.assign(selection, to) };
   const node = viewNode();
   const given = { run, selection, shown, node, view: new Viewport(n), left: 30, top: 20, side: 100, chosen: [1, 2] };
-  const drawn = Object.assign(new View(), given);
+  const drawn = Object.assign(new View(), given, { clipped: CellCanvas.prototype.clipped });
   Object.assign(drawn, { arrivals: 0, moves: 0, arrived: () => drawn.arrivals++, moved: () => drawn.moves++ });
   Object.assign(drawn, { prepared: [], prepare: (tile) => drawn.prepared.push(tile) });
   drawn.parts = new Tiles(drawn);

@@ -30,9 +30,7 @@ export class ChangedBanner extends View {
     el("div", { class: "viz-changed-line" }, ...[this.title, this.chips], ...[this.back, this.told, this.proof]),
     this.said,
   );
-  #tell = (/** @type {string} */ sentence) => {
-    this.told.textContent = sentence;
-  };
+  #tell = (/** @type {string} */ sentence) => this.told.replaceChildren(sentence);
 
   constructor(/** @type {HTMLElement} */ root) {
     super();

@@ -445,7 +445,6 @@ interface Specimen {
   right: string;
   flagged_by: string;
   missed: string;
-  expected: string;
   own_code: string; // audits one's own model, with this specimen's intent
 }
 interface AuditAnswer {

@@ -63,7 +63,7 @@ let note = null;
 
 /** "" takes it away. @param {string} sentence */
 export function sayOverPage(sentence) {
-  note ??= document.body.appendChild(el("p", { class: "viz-page-note", role: "status" }));
+  note ??= document.body.appendChild(el("p", { class: "viz-page-note viz-warning", role: "status" }));
   note.textContent = sentence;
   note.hidden = !sentence;
 }

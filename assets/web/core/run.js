@@ -1,5 +1,6 @@
 // One run on the server: fetches its numbers as raw bytes, and remembers the latest answers.
 
+import { largest } from "./colors.js";
 import { counted } from "./dom.js";
 import { address, json, numbers, picture } from "./server.js";
 import { numbered } from "./token_names.js";
@@ -28,10 +29,6 @@ export const isChanged = (/** @type {Switches} */ { hide, renorm, words }) => hi
 // Sub-words as one word, without the marks of its continuations.
 const wordOf = (/** @type {string[]} */ [first, ...more]) =>
   first + more.map((name) => name.replace(/^##/, "")).join("");
-
-// NaN is masked.
-const largestOf = (/** @type {Float32Array} */ values) =>
-  values.reduce((most, value) => (value > most ? value : most), 0);
 
 /** @type {new (description: RunDescription) => RunDescription} */
 const Described = /** @type {any} */ (
@@ -78,7 +75,7 @@ export class Run extends Described {
     const changed = isChanged(kept);
     const found = await this.numbers(`thumbnails?layer=${layer}${changed ? `&${switched(kept)}` : ""}`);
     if (!changed) this.#thumbnails.set(layer, found);
-    if (kept.words) this.#largest.set(`${switched(kept)}:${layer}`, largestOf(found.values));
+    if (kept.words) this.#largest.set(`${switched(kept)}:${layer}`, largest(found.values));
     return found;
   }
 

@@ -54,9 +54,7 @@ export class Explained extends View {
     if (!(selection.measure in MEASURES)) selection.measure = DEFAULTS.measure; // of a link
     this.maps = new ShareMaps(selection, () => this.question.against.captioned, this.signal);
     this.switch = new MeasureSwitch(selection, this.signal);
-    const say = (/** @type {string} */ sentence) => {
-      this.told.textContent = sentence;
-    };
+    const say = (/** @type {string} */ sentence) => this.told.replaceChildren(sentence);
     const token = (/** @type {number} */ at) => this.#askOf(at);
     const link = (/** @type {Found["edges"][0]} */ { layer, head, query, key }) =>
       selection.set({ layer, head, query, key });

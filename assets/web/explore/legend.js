@@ -2,6 +2,7 @@
 
 import { CHANGE, rgbText, theme } from "../core/colors.js";
 import { css, el, fit, number, rounded } from "../core/dom.js";
+import { swatch } from "../views/shading.js";
 
 export const TICKS = 5;
 const CLIPPED_TICKS = 3; // where the ends say that weights are clipped, there is room for no more
@@ -90,7 +91,3 @@ export const signedText = (value) => (value === 0 ? "0" : `${value < 0 ? "−" :
 
 const superscript = (/** @type {number} */ exponent) =>
   [...String(exponent)].map((sign) => (sign === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[Number(sign)])).join("");
-
-/** @type {(name: string, color: Rgb) => HTMLElement} */
-export const swatch = (name, color) =>
-  el("span", {}, el("i", { class: "viz-swatch", style: `background: ${rgbText(color)}` }), name);

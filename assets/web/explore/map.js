@@ -5,10 +5,11 @@ import { CHANGE, makeScale } from "../core/colors.js";
 import { el, onWidth } from "../core/dom.js";
 import { drawLabels } from "../core/labels.js";
 import { sentenceOf } from "../core/latest.js";
+import { zoomButtons } from "../views/cell_canvas.js";
 import { fullScreen } from "../views/full_screen.js";
 import { Legend } from "./legend.js";
 import { drawOver, drawTiles, paintTile } from "./map_drawing.js";
-import { Gestures, zoomButtons } from "./map_gestures.js";
+import { Gestures } from "./map_gestures.js";
 import { cellSaid, heading } from "./map_heading.js";
 import { MapSheet } from "./map_sheet.js";
 import { Tiles } from "./tiles.js";
@@ -39,7 +40,7 @@ export class AttentionMap extends MapSheet {
       say(sentence);
     };
     this.node = el("section", { class: "viz-map", "aria-label": "Map of one head" });
-    const zoom = zoomButtons(this);
+    const zoom = el("span", { class: "viz-zoom" }, ...zoomButtons(this));
     zoom.append(fullScreen(this.node, () => this.run && this.layout()));
     const tools = el(
       "details",

@@ -33,16 +33,6 @@ function boxes(map) {
   };
 }
 
-/** @type {(map: AttentionMap, context: CanvasRenderingContext2D, beyond: number, draw: (box: Rectangle) => void) => void} */
-function clipped(map, context, beyond, draw) {
-  context.save();
-  context.beginPath();
-  context.rect(map.left - beyond, map.top - beyond, map.side + 2 * beyond, map.side + 2 * beyond);
-  context.clip();
-  draw(boxes(map));
-  context.restore();
-}
-
 /** A tile's picture, as its pixels on the screen need it. @type {(map: AttentionMap, tile: Tile, scale: Scale) => void} */
 export function paintTile({ side, view }, tile, scale) {
   const pixel = (side / view.span) * (window.devicePixelRatio || 1);
@@ -56,8 +46,8 @@ export function paintTile({ side, view }, tile, scale) {
 
 export function drawTiles(/** @type {AttentionMap} */ map) {
   const { context, view, scale } = map;
-  const cell = map.side / view.span;
-  clipped(map, context, 0, (box) => {
+  const [cell, box] = [map.side / view.span, boxes(map)];
+  map.clipped(context, 0, () => {
     context.imageSmoothingEnabled = false;
     for (const tile of map.tiles) {
       paintTile(map, tile, scale);
@@ -147,7 +137,8 @@ const brief = (/** @type {number} */ value) =>
 export function drawOver(/** @type {AttentionMap} */ map) {
   const { overContext: context, view, chosen, hovered } = map;
   context.clearRect(0, 0, map.width, map.height);
-  clipped(map, context, 1, (box) => {
+  const box = boxes(map);
+  map.clipped(context, 1, () => {
     const thick = Math.max(1, (3 * view.span) / map.side); // cells, at least 3 pixels
     /** @type {(row: number, col: number, style: string, width: number) => void} */
     const band = (row, col, style, width) => {

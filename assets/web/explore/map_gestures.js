@@ -1,18 +1,12 @@
-// Mouse, touch, keys and buttons of the big map: hover, choose, zoom, drag, pinch and arrows.
+// Mouse, touch and keys of the big map: hover, choose, zoom, drag, pinch and arrows.
 
-import { el, labelled } from "../core/dom.js";
+import { zoomBy } from "../views/cell_canvas.js";
 import { walked } from "../views/cells.js";
 
 /** @typedef {[x: number, y: number]} Point */
 
 const DRAG = 4; // pixels that tell a drag from a click
 const TWICE = 500; // milliseconds between the halves of a double click
-const ZOOM_BUTTONS = /** @type {const} */ ([
-  ["+", "Zoom in", 0.5],
-  ["−", "Zoom out", 2],
-  ["Fit", "Fit the whole map", 0],
-]);
-/** @type {Record<string, number>} */ const ZOOMS = { "+": 0.5, "=": 0.5, "-": 2 };
 
 export class Gestures {
   /** @type {Map<number, Point>} */ #points = new Map();
@@ -30,7 +24,7 @@ export class Gestures {
     canvas.addEventListener("pointercancel", (event) => this.#points.delete(event.pointerId));
     canvas.addEventListener("pointerleave", () => map.hover(null));
     canvas.addEventListener("dblclick", () => this.#fit());
-    canvas.addEventListener("wheel", (event) => this.#wheel(event), { passive: false });
+    canvas.addEventListener("wheel", (event) => map.run && map.wheel(event), { passive: false });
     canvas.addEventListener("keydown", (event) => this.#key(event));
   }
 
@@ -91,29 +85,13 @@ export class Gestures {
     map.moved();
   }
 
-  // The wheel zooms where the map has the focus, or with Ctrl (a touchpad's pinch); else it scrolls.
-  #wheel(/** @type {WheelEvent} */ event) {
-    const { map } = this;
-    if (!map.run || !(event.ctrlKey || event.metaKey || document.activeElement === map.canvas)) return;
-    const place = this.#place(this.map.pixel(event));
-    if (!place) return;
-    event.preventDefault();
-    map.view.zoom(Math.exp(Math.max(-60, Math.min(60, event.deltaY)) * 0.008), ...place);
-    map.moved();
-  }
-
   #key(/** @type {KeyboardEvent} */ event) {
     const { map } = this;
     if (!map.run || event.ctrlKey || event.metaKey || event.altKey) return;
-    const { view } = map;
     const [row, col] = map.chosen.map((place) => Math.max(0, place));
-    const next = moved(event.key, [row, col], view);
+    const next = moved(event.key, [row, col], map.view);
     if (next) map.choose(next);
-    else if (event.key in ZOOMS || event.key === "0" || event.key === "Escape") {
-      if (event.key in ZOOMS) view.zoom(ZOOMS[event.key], row + 0.5, col + 0.5);
-      else view.fit();
-      map.moved();
-    } else return;
+    else if (!zoomBy(map, event.key)) return;
     event.preventDefault();
   }
 }
@@ -126,20 +104,4 @@ export function moved(key, [row, col], { n, span }) {
   const page = Math.max(1, Math.floor(span / 2));
   if (key === "PageUp") return [Math.max(0, row - page), col];
   return key === "PageDown" ? [Math.min(n - 1, row + page), col] : walked(key, [row, col], n);
-}
-
-// Around the chosen cell where it is in sight, else around the middle.
-export function zoomButtons(/** @type {AttentionMap} */ map) {
-  const zoom = (/** @type {number} */ factor) => {
-    const { view, chosen } = map;
-    const [row, col] = [view.row, view.col].map((start, axis) => {
-      const at = chosen[axis] + 0.5;
-      return at >= start && at <= start + view.span ? at : start + view.span / 2;
-    });
-    if (factor) view.zoom(factor, row, col);
-    else view.fit();
-    map.moved();
-  };
-  const buttons = ZOOM_BUTTONS.map(([text, title, factor]) => labelled(text, title, () => zoom(factor)));
-  return el("span", { class: "viz-zoom" }, ...buttons);
 }

@@ -39,12 +39,8 @@ export class OverTexts extends View {
 
   constructor(/** @type {PageSelection} */ selection) {
     super();
-    this.grid = shareGrid(
-      (place) => selection.set(place),
-      (said) => {
-        this.sentence.textContent = said;
-      },
-    );
+    const say = (/** @type {string} */ said) => this.sentence.replaceChildren(said);
+    this.grid = shareGrid((place) => selection.set(place), say);
     dataset.on(() => this.#take(), this.signal);
     const label = el("label", { class: "viz-caption", for: this.typed.id }, `${ABOUT} ${WHERE_KEPT}`);
     const save = saveRow("Save the mean effects", [["CSV", "One row per head, with its spread", () => this.#table()]]);

@@ -97,8 +97,8 @@ function bar(/** @type {string} */ label, /** @type {number} */ share, /** @type
   const width = sure ? Math.max(0, Math.min(1, share)) * 100 : 0;
   return el(
     "li",
-    {},
-    el("span", { class: "viz-guess-bar", style: `width:${width.toFixed(2)}%` }),
+    { class: "viz-barred" },
+    el("span", { class: "viz-bar", style: `width:${width.toFixed(2)}%` }),
     el("bdi", {}, label),
     el("span", { class: "viz-guess-share" }, sure ? number(share) : share.toFixed(4)),
   );

@@ -42,9 +42,7 @@ class ExploreTab extends TabShell {
   /** @type {Run | null} */ #more = null; // whose folded parts are there
   #opened = false; // whether any run was shown
   readout = el("p", { class: "viz-readout", role: "status", "aria-live": "polite" });
-  #say = (/** @type {string} */ text) => {
-    this.readout.textContent = text;
-  };
+  #say = (/** @type {string} */ text) => this.readout.replaceChildren(text);
   measures = new HeadStatistics();
   pair = new PairLinksView(this.selection, this.measures);
   similar = new SimilarHeadsView(this.selection);

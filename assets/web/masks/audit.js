@@ -82,9 +82,7 @@ export class Audit extends View {
     if (!specimen) return;
     const asked = new URLSearchParams({ fixed: String(this.right.checked), seed: this.seed.value });
     const kept = !anew && this.wrong.checked && this.seed.value === "0";
-    const tell = (/** @type {number} */ seconds) => {
-      this.said.textContent = `Auditing … ${seconds} s`;
-    };
+    const tell = (/** @type {number} */ seconds) => this.said.replaceChildren(`Auditing … ${seconds} s`);
     this.fault.textContent = "";
     this.behind();
     this.stale();

@@ -4,6 +4,7 @@ import { button, caption, controls, count, el, labelled } from "../core/dom.js";
 import { Viewport } from "../core/viewport.js";
 import { numbered } from "../core/token_names.js";
 import { View } from "../core/view.js";
+import { zoomButtons } from "../views/cell_canvas.js";
 import { fullScreen } from "../views/full_screen.js";
 import { oneStop } from "../views/one_stop.js";
 import { maskColors, swatches, TokenGrid } from "../views/mask_grid.js";
@@ -122,15 +123,6 @@ export class Painter extends View {
   }
 
   #tools() {
-    const { grid } = this;
-    const zoom = (/** @type {number} */ factor) => {
-      grid.view.zoom(factor, grid.chosen[0] + 0.5, grid.chosen[1] + 0.5);
-      grid.draw();
-    };
-    const fit = () => {
-      grid.view.fit();
-      grid.draw();
-    };
     /** @type {(label: string, ...nodes: Node[]) => HTMLElement} */
     const group = (label, ...nodes) =>
       oneStop(el("span", { class: "viz-mask-group", role: "group", "aria-label": label }, ...nodes));
@@ -143,11 +135,7 @@ export class Painter extends View {
         labelled("Invert", "Invert: swap allowed and forbidden", () => this.put(this.mask.inverted())),
       ),
       el("label", { class: "viz-control viz-check" }, this.symmetric, "symmetric"),
-      group(
-        "Zoom",
-        ...[labelled("+", "Zoom in", () => zoom(0.5)), labelled("−", "Zoom out", () => zoom(2))],
-        labelled("Fit", "Fit the whole mask", fit),
-      ),
+      group("Zoom", ...zoomButtons(this.grid)),
     );
     node.classList.add("viz-mask-tools");
     return node;

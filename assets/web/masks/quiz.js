@@ -15,7 +15,7 @@ export class Quiz {
   questions = [];
   at = 0;
   words = el("p");
-  hint = el("p", { class: "viz-zoo-hint", hidden: true });
+  hint = el("p", { class: "viz-zoo-hint viz-warning", hidden: true });
   ask = button("Show the symptom", () => this.#hint());
   answers = el("div", { class: "viz-zoo-answers", role: "group", "aria-label": "Answers" });
   truth = el("p", { class: "viz-zoo-truth", role: "status" });

@@ -51,7 +51,7 @@ export class Result extends View {
   start = button("Run with this mask", () => this.#run(), { id: "viz-mask-run", class: "viz-small viz-mask-run" });
   cancel = button("Stop waiting", () => this.#cancel());
   said = el("span", { class: "viz-caption", role: "status" });
-  warning = el("p", { class: "viz-mask-warning", hidden: true });
+  warning = el("p", { class: "viz-mask-warning viz-warning", hidden: true });
   body = el("div", { class: "viz-mask-result", hidden: true }, this.panels.node);
   bar = controls(
     ...[this.mend, control("Simulate a bug:", this.mistake), this.start, this.cancel, this.said],
@@ -173,9 +173,7 @@ export class Result extends View {
     this.cancel.hidden = false;
     this.start.disabled = true;
     this.stale();
-    const tell = (/** @type {number} */ seconds) => {
-      this.said.textContent = `Running … ${seconds} s`;
-    };
+    const tell = (/** @type {number} */ seconds) => this.said.replaceChildren(`Running … ${seconds} s`);
     const found = await this.#asked.run((fresh) => fresh(work(fresh.signal)), { tell });
     if (found) await this.#enter(found, mask);
   }

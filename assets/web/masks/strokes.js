@@ -1,12 +1,11 @@
 // Strokes on the mask: what a pointer or a key paints, by the tool that is chosen.
 
+import { zoomBy } from "../views/cell_canvas.js";
 import { lineOf, walked } from "../views/cells.js";
 
 /** @import { Painter } from "./painter.js" */
 /** @typedef {{ from: Cell, last: Cell, value: number, mask: Mask }} Stroke its mask is its own until it ends */
 
-/** @type {Record<string, number>} */
-const ZOOMS = { "+": 0.5, "=": 0.5, "-": 2 };
 /** @type {Record<string, string>} */
 const PAINTS = { " ": "cell", r: "row", c: "column" };
 
@@ -24,7 +23,7 @@ export class Strokes {
     canvas.addEventListener("pointerup", () => this.#up());
     canvas.addEventListener("pointercancel", () => this.#drop());
     canvas.addEventListener("pointerleave", () => this.#hover(null));
-    canvas.addEventListener("wheel", (event) => this.#wheel(event), { passive: false });
+    canvas.addEventListener("wheel", (event) => painter.grid.wheel(event), { passive: false });
     canvas.addEventListener("keydown", (event) => this.#key(event));
   }
 
@@ -87,21 +86,6 @@ export class Strokes {
     painter.tell(at ?? undefined);
   }
 
-  // As on the big map: the wheel zooms if the grid has the focus, or with Ctrl; Shift or sideways
-  // scrolling pans.
-  #wheel(/** @type {WheelEvent} */ event) {
-    const { grid } = this.painter;
-    if (!(event.ctrlKey || event.metaKey || document.activeElement === grid.canvas)) return;
-    const at = grid.place(event);
-    if (!at) return;
-    event.preventDefault();
-    const cell = grid.side / grid.view.span;
-    if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY))
-      grid.view.pan(event.deltaX ? 0 : event.deltaY / cell, event.deltaX / cell);
-    else grid.view.zoom(Math.exp(Math.max(-60, Math.min(60, event.deltaY)) * 0.008), ...at);
-    grid.draw();
-  }
-
   #key(/** @type {KeyboardEvent} */ event) {
     const { painter } = this;
     const { grid, mask } = painter;
@@ -113,11 +97,9 @@ export class Strokes {
     if (to) {
       grid.chosen = to;
       grid.view.reveal(...to);
-    } else if (ZOOMS[key]) grid.view.zoom(ZOOMS[key], row + 0.5, col + 0.5);
-    else if (key === "0" || key === "escape") grid.view.fit();
-    else if (painter.editable && PAINTS[key])
+    } else if (painter.editable && PAINTS[key])
       painter.paint(painted(PAINTS[key], [row, col], [row, col], mask.n), 1 - mask.at(row, col));
-    else return;
+    else if (!zoomBy(grid, event.key)) return;
     event.preventDefault();
     grid.draw();
     painter.tell();

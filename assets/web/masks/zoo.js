@@ -123,7 +123,7 @@ export class ZooTab extends View {
     this.head.replaceChildren(
       el("h3", { class: "viz-zoo-title" }, el("span", { class: "viz-zoo-id" }, identifier), " ", title),
       ...[line("Symptom.", symptom), line("In the wild.", story)],
-      ...(missed ? [line("Not caught.", missed, { class: "viz-zoo-missed" })] : []),
+      ...(missed ? [line("Not caught.", missed, { class: "viz-zoo-missed viz-warning" })] : []),
     );
     this.lines.show(this.shown);
     this.#writeOwn();

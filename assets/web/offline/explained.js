@@ -13,9 +13,7 @@ export function explain({ tokens, grid, picture, explained }, acts) {
   if (!explained) return () => {};
   const part = query(document, "#how");
   const said = query(part, "p:last-of-type");
-  const say = (/** @type {string} */ sentence) => {
-    said.textContent = sentence;
-  };
+  const say = (/** @type {string} */ sentence) => said.replaceChildren(sentence);
   const found = /** @type {Explained} */ ({ names: tokens, ...explained });
   const run = /** @type {Run} */ ({ n: tokens.length, tokens, ...tokensOf(tokens, grid, picture) });
   let chosen = -1;

@@ -42,10 +42,10 @@ export class Nearest {
       onfocus: () => hover(at),
       onblur: () => hover(null),
     };
-    const bar = el("i", { class: "viz-hidden-bar", style: `width:${Math.max(0, 100 * cosine)}%` });
+    const bar = el("i", { class: "viz-bar", style: `width:${Math.max(0, 100 * cosine)}%` });
     const button = el(
       "button",
-      { type: "button", class: "viz-hidden-neighbor", "data-token": at, ...acts },
+      { type: "button", class: "viz-barred viz-hidden-neighbor", "data-token": at, ...acts },
       bar,
       el("bdi", {}, run.named(at)),
       el("span", {}, cosine.toFixed(4)),

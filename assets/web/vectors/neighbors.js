@@ -21,9 +21,7 @@ export class Neighbors extends View {
   whole = el("p", { class: "viz-set-whole" });
   list = new ShortList(oneStop(el("ol", { class: "viz-set-near" })), FIRST);
   said = status();
-  #asked = this.latest((sentence) => {
-    this.said.textContent = sentence;
-  });
+  #asked = this.latest((sentence) => this.said.replaceChildren(sentence));
 
   constructor(/** @type {(item: number) => unknown} */ choose) {
     super();

@@ -1,11 +1,12 @@
 // A square of cells with token names along its sides: rows are queries, columns are keys.
 
-import { rgb, rgbText } from "../core/colors.js";
+import { rgb } from "../core/colors.js";
 import { context2d, css, el, fit, isDark, onWidth } from "../core/dom.js";
 import { AXES, drawLabels, labelRoom } from "../core/labels.js";
 import { BitImage, pixelsOf } from "./bit_image.js";
 import { CellCanvas } from "./cell_canvas.js";
 import { fullHeight } from "./full_screen.js";
+import { swatch } from "./shading.js";
 
 /** @typedef {[row: number, col: number]} Cell */
 
@@ -34,8 +35,7 @@ export class TokenGrid extends CellCanvas {
   names = [];
   /** @type {{ name: string }[]} */
   shown = [];
-  /** @type {Cell} */
-  chosen = [0, 0];
+  chosen = /** @type {Cell} */ ([0, 0]);
   /** @type {Cell | null} */
   hovered = null;
   /** @type {[Cell, Cell] | null} */
@@ -109,7 +109,7 @@ export class TokenGrid extends CellCanvas {
     if (changed) this.cells = null;
     const [left, top] = [this.left - view.col * cell, this.top - view.row * cell];
     context.clearRect(0, 0, this.width, this.height);
-    this.#clipped(context, () => {
+    this.clipped(context, 2, () => {
       context.imageSmoothingEnabled = false;
       const cells = this.bits ? null : this.#plain();
       if (cells) context.drawImage(cells, left, top, view.n * cell, view.n * cell);
@@ -134,7 +134,7 @@ export class TokenGrid extends CellCanvas {
       context.lineWidth = width;
       context.strokeRect(this.left + (col - view.col) * cell, this.top + (row - view.row) * cell, wide, high);
     };
-    this.#clipped(context, () => {
+    this.clipped(context, 2, () => {
       if (rectangle) box(...rectangle, css("--body-text-color"), 2);
       box(this.chosen, this.chosen, css("--viz-mark", this.node), 3);
       if (hovered) box(hovered, hovered, css("--body-text-color-subdued"), 1.5);
@@ -153,16 +153,6 @@ export class TokenGrid extends CellCanvas {
   #plain() {
     this.cells ??= pixelsOf(this.view.n, this.color);
     return this.cells;
-  }
-
-  /** @type {(context: CanvasRenderingContext2D, draw: () => void) => void} */
-  #clipped(context, draw) {
-    context.save();
-    context.beginPath();
-    context.rect(this.left - 2, this.top - 2, this.side + 4, this.side + 4);
-    context.clip();
-    draw();
-    context.restore();
   }
 
   #lines(/** @type {number} */ cell) {
@@ -197,14 +187,8 @@ export class TokenGrid extends CellCanvas {
   }
 }
 
-/** A line of colored squares by their words; a square by its color or its style.
- * @type {(squares: Record<string, Rgb | string>) => HTMLElement} */
-export const swatches = (squares) =>
-  el(
-    "p",
-    { class: "viz-swatches viz-mask-swatches" },
-    ...Object.entries(squares).map(([words, square]) => {
-      const style = typeof square === "string" ? square : `background:${rgbText(square)}`;
-      return el("span", {}, el("i", { class: "viz-swatch", style }), words);
-    }),
-  );
+/** A line of colored squares by their words. @param {Record<string, Rgb | string>} squares */
+export function swatches(squares) {
+  const all = Object.entries(squares).map(([words, square]) => swatch(words, square));
+  return el("p", { class: "viz-swatches viz-mask-swatches" }, ...all);
+}

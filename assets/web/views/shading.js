@@ -52,6 +52,12 @@ export function gradient(to, scale, colors = theme(scale)) {
 export const scaleBar = (scale, background = gradient("right", scale)) =>
   el("i", { class: "viz-stat-bar", style: `background: ${background}` });
 
+/** A colored square before its words; by its color or its style. @type {(words: string, square: Rgb | string) => HTMLElement} */
+export function swatch(words, square) {
+  const style = typeof square === "string" ? square : `background: ${rgbText(square)}`;
+  return el("span", {}, el("i", { class: "viz-swatch", style }), words);
+}
+
 /** @type {(to: string, scale: Scale, opacity: number) => string} */
 export function tintGradient(to, scale, opacity) {
   return ramped(to, (share) => {
