@@ -5,7 +5,7 @@ import test from "node:test";
 import { deflateSync } from "node:zlib";
 import { borderAt, bordered } from "../../assets/web/core/border.js";
 import { digits, KeptMap, plain, readMaps, unpack } from "../../assets/web/offline/maps.js";
-import { readRow, sentenceOf, shortName, weight } from "../../assets/web/offline/reading.js";
+import { readRow, sentenceOf, shortName, weight } from "../../assets/web/offline/row_reading.js";
 
 const sides = { cross: false, counts: [2, 2], shape: [2, 2] };
 const facts = /** @type {any} */ ({

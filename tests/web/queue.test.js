@@ -10,7 +10,7 @@ Object.assign(globalThis, {
 });
 const { pauseBefore } = await import("../../assets/web/core/connection.js");
 const { closing, patient, secondsToWait } = await import("../../assets/web/core/queue.js");
-const { keepTyped, unrun } = await import("../../assets/web/core/typed_text.js");
+const { keepTyped, unrun } = await import("../../assets/web/core/form_ahead.js");
 
 const answers = (...statuses) => {
   const asked = [];

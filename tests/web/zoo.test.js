@@ -1,5 +1,6 @@
 // The Mask zoo: what differs between two lines of code, and which specimens a search finds.
 
+import "./address.js";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { difference } from "../../assets/web/masks/lines.js";

@@ -4,7 +4,7 @@ import { button, caption, control, controls, el, options, rowWith } from "../cor
 import { tableName } from "../views/head_tables.js";
 import { headName } from "../views/cells.js";
 import { section, table as tableOf } from "../views/headed.js";
-import { filePicker } from "./file_picker.js";
+import { filePicker } from "./source_panel.js";
 import { changes, decimalsOf, incomparable, shown, signed } from "./tables.js";
 
 const [LISTED, KEPT] = [10, 6]; // heads of the list; tables that the page holds

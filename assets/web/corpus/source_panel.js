@@ -5,7 +5,6 @@ import { dataset, HEADED, WHERE_KEPT } from "../core/dataset.js";
 import { Work } from "../views/work.js";
 import { section } from "../views/headed.js";
 import { measured, picturesMeasured, shippedOn, treebank } from "./requests.js";
-import { filePicker, isPicture } from "./file_picker.js";
 
 /** @import { Asked } from "./requests.js" */
 /** @typedef {(tell: Tell, signal: AbortSignal) => Promise<HeadTable>} Ask */
@@ -18,6 +17,25 @@ const ABOUT = [
   "For larger sets, run viz-encoder corpus in a terminal and open the table that it saves.",
   "The 240 example sentences were written for this project and are under its license.",
 ].join(" ");
+
+const TABLES = ".json,.npz,.parquet";
+const PICTURES = [".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif"];
+const KINDS = [".txt,.conllu,.csv,.tsv,.jsonl,.ndjson,.zip", TABLES, ...PICTURES].join(",");
+
+const isPicture = (/** @type {string} */ name) => PICTURES.some((each) => name.toLowerCase().endsWith(each));
+
+/** The button and the field that it opens; `found` is told of what a person chose.
+ * @param {string} words @param {string} id of the field; the button's ends in -button
+ * @param {(files: File[]) => unknown} found */
+export function filePicker(words, id, found) {
+  const field = el("input", { type: "file", accept: KINDS, multiple: true, hidden: true, id });
+  field.addEventListener("change", () => {
+    const files = [...(field.files ?? [])];
+    field.value = ""; // so that the same file can be chosen again
+    if (files.length) found(files);
+  });
+  return [button(words, () => field.click(), { id: `${id}-button` }), field];
+}
 
 /** The model that the form holds; it has no box for the one of texts while it is about a picture, and the other way. */
 const held = (/** @type {string} */ box, /** @type {string} */ usual) =>

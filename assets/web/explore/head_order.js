@@ -4,8 +4,7 @@ import { amount, button, caption, el, options } from "../core/dom.js";
 import { Emitter } from "../core/emitter.js";
 import { write } from "./found_heads.js";
 import { EXAMPLES, matching, phrases, understand } from "./head_filter.js";
-import { isRole } from "./head_roles.js";
-import { MAP_CHANGE, rank } from "./head_statistics.js";
+import { isRole, MAP_CHANGE, rank } from "./head_statistics.js";
 import { strongest } from "./pair_links.js";
 import { pairAsked } from "./pair_search.js";
 

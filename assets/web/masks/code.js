@@ -2,8 +2,7 @@
 
 import { button, control, controls, el, options } from "../core/dom.js";
 import { View } from "../core/view.js";
-import { copyText } from "../views/copy.js";
-import { saveRow } from "../views/save_row.js";
+import { copyText, saveRow } from "../views/save_row.js";
 import { section } from "../views/headed.js";
 import { csvOf, npyOf } from "./mask_file.js";
 import { code } from "./requests.js";

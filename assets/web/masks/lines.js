@@ -2,7 +2,7 @@
 
 import { button, el } from "../core/dom.js";
 import { commonSubsequence } from "../core/token_alignment.js";
-import { copyText } from "../views/copy.js";
+import { copyText } from "../views/save_row.js";
 import { section } from "../views/headed.js";
 
 /** @typedef {{ text: string, changed: boolean }} Piece of a line */

@@ -5,7 +5,7 @@ import { el, number } from "../core/dom.js";
 import { Words } from "../views/token_strip.js";
 import { drawArcs, isSingle, ROOM } from "../core/arcs.js";
 
-/** @import { Reading } from "./reading.js" */
+/** @import { Reading } from "./row_reading.js" */
 /** @typedef {{ preview: (row: number | null) => unknown, choose: (row: number) => unknown,
  *   pointKey: (key: number | null) => unknown }} StripActs */
 

@@ -1,4 +1,4 @@
-// Saving what a view shows, a click each: as a picture, a table or another file; in a menu over the page.
+// Saving what a view shows, a click each: as a picture, a table or another file, in a menu over the page; and copying text.
 
 import { current } from "../core/app_state.js";
 import { button, el } from "../core/dom.js";
@@ -57,4 +57,16 @@ function save(/** @type {Blob} */ blob, /** @type {string} */ name) {
   const href = URL.createObjectURL(blob);
   el("a", { href, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(href), 10_000);
+}
+
+/** What a node reads; it is selected where the browser lets no script write to the clipboard.
+ * @type {(node: HTMLElement, said: HTMLElement) => Promise<void>} */
+export async function copyText(node, said) {
+  try {
+    await navigator.clipboard.writeText(node.textContent ?? "");
+    said.textContent = "Copied.";
+  } catch {
+    getSelection()?.selectAllChildren(node);
+    said.textContent = "Selected; press Ctrl+C.";
+  }
 }
