@@ -208,7 +208,7 @@ def test_a_unit_is_its_patch_and_prefix_tokens_are_none(bare):
     )
     bare.fill("#viz-keep", "50")
     assert bare.inner_text(".viz-held").startswith("The strongest 1 of 6 patches holds 61.5% of")
-    bare.mouse.click(*bare.evaluate("picture.box(5)"))
+    bare.mouse.click(*bare.evaluate("picture.box(5 - picture.first)"))
     assert bare.evaluate("chosen") == [5]
     bare.keyboard.press("ArrowRight")  # from the marked one
     assert bare.evaluate("chosen.at(-1)") == 7

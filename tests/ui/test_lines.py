@@ -60,8 +60,14 @@ def slide(opened, percent: int) -> None:
 def point(opened, side: str, at: int) -> str:
     """Point at a token of one column; gives what the section says of it."""
     opened.page.locator(".viz-lines-canvas").scroll_into_view_if_needed()
-    box = opened.page.evaluate("([s, at]) => window.vizTab.lines.box(s, at)", [side, at])
-    opened.page.mouse.move(*box)
+    left, right, width, scroll, x, y = opened.page.evaluate(
+        """() => {
+          const { plan, canvas } = window.vizTab.lines, page = canvas.getBoundingClientRect();
+          return [plan.left, plan.right, plan.width, plan.scroll, page.left, page.top];
+        }"""
+    )
+    middle = left / 2 if side == "query" else (right + width) / 2
+    opened.page.mouse.move(x + middle, y + 20 * (at + 0.5) - scroll)  # a line of text each
     return opened.page.inner_text(".viz-lines-told")
 
 

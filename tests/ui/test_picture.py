@@ -32,7 +32,14 @@ def proven(opened) -> None:
 
 def point(opened, token: int) -> None:
     opened.page.locator(".viz-picture").scroll_into_view_if_needed()
-    box = opened.page.evaluate("token => window.vizTab.source.box(token)", token)
+    box = opened.page.evaluate(
+        """token => {
+          const { picture } = window.vizTab.source;
+          const unit = picture.units.findIndex(({ tokens }) => tokens.includes(token));
+          return picture.box(unit - picture.first);
+        }""",
+        token,
+    )
     opened.page.mouse.move(*box)
 
 

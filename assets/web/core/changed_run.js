@@ -39,25 +39,25 @@ class ChangedRun {
     if (!run) return;
     try {
       const found = await this.#inPlain(run, codes);
-      if (run === current.run) await this.#make(run, (made) => toggled(made, found), tell);
+      if (run === current.run) await this.#make((made) => toggled(made, found), tell);
     } catch (fault) {
       tell(sentenceOf(fault));
     }
   }
 
   /** Take one change away, by the code that the run has. @param {string} code @param {Tell} tell */
-  async drop(code, tell) {
-    if (current.run) await this.#make(current.run, (made) => made.filter((other) => other !== code), tell);
+  drop(code, tell) {
+    return this.#make((made) => made.filter((other) => other !== code), tell);
   }
 
   /** Go back to the run in which nothing is changed. @param {Tell} tell */
-  async restore(tell) {
-    if (current.run) await this.#make(current.run, () => [], tell);
+  restore(tell) {
+    return this.#make(() => [], tell);
   }
 
   /** Toggle codes of the plain run's tokens. @param {string[]} codes @param {Tell} tell */
-  async toggleInPlain(codes, tell) {
-    if (current.run) await this.#make(current.run, (made) => toggled(made, codes), tell);
+  toggleInPlain(codes, tell) {
+    return this.#make((made) => toggled(made, codes), tell);
   }
 
   /** The run in which nothing is changed, of one in which something is. @type {(run: Run) => Promise<Run>} */
@@ -77,8 +77,10 @@ class ChangedRun {
   }
 
   /** One request at a time; requests made meanwhile build on the previous one.
-   * @type {(run: Run, change: (made: string[]) => string[], tell: Tell) => Promise<void>} */
-  async #make(run, change, tell) {
+   * @type {(change: (made: string[]) => string[], tell: Tell) => Promise<void>} */
+  async #make(change, tell) {
+    const { run } = current;
+    if (!run) return;
     const changes = change(this.#asked ?? codesOf(run));
     this.#tell("");
     [this.#asked, this.#tell] = [changes, tell];

@@ -4,12 +4,12 @@ import { button, caption, control, controls, counted, el } from "../core/dom.js"
 import { dataset, HEADED, WHERE_KEPT } from "../core/dataset.js";
 import { Work } from "../views/work.js";
 import { section } from "../views/headed.js";
-import { measured, picturesMeasured, shippedOn, treebank } from "./requests.js";
+import { pictures, texts } from "./requests.js";
 
 /** @import { Asked } from "./requests.js" */
-/** @typedef {(tell: Tell, signal: AbortSignal) => Promise<HeadTable>} Ask */
 
 const [USUAL, PICTURE_USUAL] = ["all-MiniLM-L6-v2", "scene"];
+const TREEBANK = { path: "viz/corpus/treebank", body: "" };
 const MOST = 2000;
 const ABOUT = [
   `Up to ${MOST.toLocaleString("en-US")} texts: a .txt file with one text per line, a .csv, .tsv, .jsonl or .parquet file with a column of texts (and one of text B, for pairs), or a treebank (.conllu); or as many pictures, as files or as a .zip; or a table that was saved before.`,
@@ -58,10 +58,11 @@ export class SourcePanel {
     this.found = found;
     this.work = new Work(life);
     const upload = filePicker("Upload texts, pictures or a table …", "viz-corpus-file", (files) => this.read(files));
-    const shipped = button("Example sentences", () =>
-      this.measure("Measuring the example sentences", (tell, signal) => shippedOn(chosenModel(), tell, signal)),
-    );
-    const trees = button("Example treebank", () => this.measure("Measuring the example treebank", treebank), {
+    const shipped = button("Example sentences", () => {
+      const path = `viz/corpus/example?${new URLSearchParams({ model: chosenModel() })}`;
+      return this.measure("the example sentences", { path, body: "" });
+    });
+    const trees = button("Example treebank", () => this.measure("the example treebank", TREEBANK), {
       title: "400 sentences for the model grammar, in which the masked word depends on the word that decides it",
     });
     const columns = [control("Column:", this.column), control("Column of text B:", this.second)];
@@ -85,36 +86,32 @@ export class SourcePanel {
     this.#count();
   }
 
-  /** Ask for a table in place of what was asked before. @param {string} words @param {Ask} ask */
-  async measure(words, ask) {
-    const table = await this.work.run(words, ask);
-    if (table) this.found(table);
+  /** Ask for a table in place of what was asked before. @type {(what: string, asked: Asked, found?: (table: HeadTable) => unknown) => Promise<void>} */
+  async measure(what, { path, body }, found = this.found) {
+    const table = /** @type {HeadTable | null} */ (await this.work.run(`Measuring ${what}`, path, body));
+    if (table) found(table);
   }
 
   /** Measure a file's texts or several pictures, or open the table that a file is.
    * @type {(files: File[], found?: (table: HeadTable) => unknown) => Promise<void>} */
-  async read(files, found = this.found) {
+  read(files, found) {
     const [first] = files;
     const alone = files.length === 1 && !isPicture(first.name);
-    const words = `Measuring ${files.length === 1 ? first.name : counted(files.length, "picture")}`;
-    const table = await this.work.run(words, (tell, signal) =>
-      alone ? measured(this.#asked(first), tell, signal) : picturesMeasured(files, chosenPictureModel(), tell, signal),
-    );
-    if (table) found(table);
+    const asked = alone ? this.#asked(first) : pictures(files, chosenPictureModel());
+    return this.measure(files.length === 1 ? first.name : counted(files.length, "picture"), asked, found);
   }
 
   /** @type {(file: File) => Asked} */
   #asked(file) {
     const model = file.name.toLowerCase().endsWith(".zip") ? chosenPictureModel() : chosenModel();
     const columns = { column: this.column.value.trim() || "text", second: this.second.value.trim() };
-    return { name: file.name, body: file, model, ...columns };
+    return texts({ name: file.name, body: file, model, ...columns });
   }
 
   #pasted() {
     const { value } = this.typed;
     const name = HEADED.test(value) ? "pasted texts.csv" : "";
-    const asked = { name, body: value, model: chosenModel(), column: "text" };
-    return this.measure("Measuring the texts", (tell, signal) => measured(asked, tell, signal));
+    return this.measure("the texts", texts({ name, body: value, model: chosenModel(), column: "text" }));
   }
 
   #count() {

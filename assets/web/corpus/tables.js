@@ -1,6 +1,6 @@
 // A table of heads: its numbers by head, its first heads, its examples, and how it differs from another.
 
-import { headName } from "../views/cells.js";
+import { headName, headsIn } from "../views/cells.js";
 
 /** @typedef {{ at: HeadPlace, now: number, was: number, change: number }} Change */
 /** @typedef {"" | "query" | "key" | "query key"} Role */
@@ -31,10 +31,7 @@ export function signed(value, decimals = 2) {
 /** Heads by their values, the largest first; those without one are left out.
  * @type {(values: Maybe[][], count?: number) => HeadPlace[]} */
 export function ranked(values, count = Infinity) {
-  const known = values.flatMap((row, layer) =>
-    row.flatMap((value, head) => (value === null ? [] : [{ layer, head, value }])),
-  );
-  known.sort((a, b) => b.value - a.value); // stable: of equal ones the first
+  const known = headsIn(values).sort((a, b) => b.value - a.value); // stable: of equal ones the first
   return known.slice(0, count).map(({ layer, head }) => ({ layer, head }));
 }
 

@@ -1,6 +1,7 @@
 // What a score is, what carried it and what changes it, in sentences.
 
 import { toldApart } from "../core/token_names.js";
+import { headName, headsIn } from "../views/cells.js";
 import { shareSaid } from "../views/routes_layout.js";
 
 /** @typedef {{ tokens: number[], score: number, large: boolean }} Alone a score by tokens */
@@ -166,9 +167,8 @@ export function placeSaid(found, effect, layer, head, removed = false) {
 /** The head whose share is largest, whatever its sign.
  * @type {(heads: Maybe[][]) => { layer: number, head: number, name: string, share: number }} */
 export function strongestHead(heads) {
-  let found = { layer: 0, head: 0, share: 0 };
-  for (const [layer, row] of heads.entries())
-    for (const [head, share] of row.entries())
-      if (share !== null && Math.abs(share) > Math.abs(found.share)) found = { layer, head, share };
-  return { ...found, name: `${found.layer}.${found.head}` };
+  const larger = (/** @type {HeadPlace & { value: number }} */ one, other = one) =>
+    Math.abs(other.value) > Math.abs(one.value) ? other : one;
+  const { value: share, ...place } = headsIn(heads).reduce(larger, { layer: 0, head: 0, value: 0 });
+  return { ...place, share, name: headName(place) };
 }

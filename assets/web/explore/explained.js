@@ -6,7 +6,6 @@ import { codesOf } from "../core/changed_run.js";
 import { button, el } from "../core/dom.js";
 import { inLink } from "../core/link_notes.js";
 import { DEFAULTS } from "../core/selection_address.js";
-import { streamed } from "../core/streamed.js";
 import { quoted, toldApart } from "../core/token_names.js";
 import { View } from "../core/view.js";
 import { Work } from "../views/work.js";
@@ -168,9 +167,7 @@ export class Explained extends View {
     this.#behind(true);
     if (!working) return run.json(`attribution?measure=${name}&${asked}`);
     const url = run.url(`attribution/${name}?${asked}`);
-    const shown = /** @type {Found | null} */ (
-      await this.#work.run(working, (tell, signal) => streamed(url, tell, { signal }))
-    );
+    const shown = /** @type {Found | null} */ (await this.#work.run(working, url));
     if (shown) this.#measured.set(`${name}:${asked}`, shown);
     if (shown) this.yardstick.keep(run, asked, shown);
     return shown;

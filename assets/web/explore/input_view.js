@@ -220,11 +220,6 @@ export class InputView extends View {
     return this.run?.grid ? this.picture : this.words;
   }
 
-  // The middle of a patch on the screen, for tests and tools.
-  box(/** @type {number} */ token) {
-    return this.picture.box(this.#shown?.unitOf(token) ?? -1);
-  }
-
   // A row or column shown for as long as the pointer or the focus rests on a token.
   #preview(/** @type {number | null} */ unit) {
     const shown = this.#shown;

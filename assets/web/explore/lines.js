@@ -104,13 +104,6 @@ export class LinesView extends View {
     });
   }
 
-  /** The middle of a token on the screen, for tests and tools. @type {(side: string, at: number) => number[]} */
-  box(side, at) {
-    const { left, right, width, scroll } = this.plan;
-    const page = this.canvas.getBoundingClientRect();
-    return [page.left + (side === "query" ? left : right + width) / 2, page.top + at * ROW + ROW / 2 - scroll];
-  }
-
   // Whether the lines are of the maps that were asked for last.
   get #ready() {
     return this.#loaded !== "" && this.#loaded === this.#asked;

@@ -2,7 +2,6 @@
 
 import { dataset, HEADED, WHERE_KEPT } from "../core/dataset.js";
 import { button, el } from "../core/dom.js";
-import { streamed } from "../core/streamed.js";
 import { View } from "../core/view.js";
 import { csvFile } from "../views/canvas_png.js";
 import { saveRow } from "../views/save_row.js";
@@ -83,11 +82,8 @@ export class OverTexts extends View {
     if (!run) return;
     this.stale();
     const body = JSON.stringify({ texts: texts.map(([, text]) => text), lines: texts.map(([line]) => line) });
-    const found = /** @type {TextEffects | null} */ (
-      await this.#work.run(`Removing every head in ${texts.length} texts`, (tell, signal) =>
-        streamed(run.url("whatif/texts"), tell, { body, signal }),
-      )
-    );
+    const words = `Removing every head in ${texts.length} texts`;
+    const found = /** @type {TextEffects | null} */ (await this.#work.run(words, run.url("whatif/texts"), body));
     if (!found) return;
     this.#found = found;
     this.result.hidden = false;

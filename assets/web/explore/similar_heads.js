@@ -2,8 +2,9 @@
 
 import { button, caption, count, el, onSight } from "../core/dom.js";
 import { View } from "../core/view.js";
+import { headName, headsIn } from "../views/cells.js";
 
-/** @typedef {{ layer: number, head: number, distance: number }} Near */
+/** @typedef {HeadPlace & { value: number }} Near its value is the distance */
 
 const PAUSE = 400; // milliseconds that a head stays chosen and this in sight, before the server is asked
 const LISTED = 5;
@@ -80,11 +81,11 @@ export class SimilarHeadsView extends View {
     this.says.textContent = says;
   }
 
-  #item(/** @type {Near} */ { layer, head, distance }) {
-    const name = `${layer}.${head}`;
+  #item(/** @type {Near} */ { layer, head, value }) {
+    const name = headName({ layer, head });
     const more = { "data-similar": name, title: `Show head ${name}` };
     const item = button("", () => this.selection.set({ layer, head }), more);
-    item.append(el("b", {}, name), distance.toFixed(2));
+    item.append(el("b", {}, name), value.toFixed(2));
     return el("li", {}, item);
   }
 }
@@ -92,8 +93,7 @@ export class SimilarHeadsView extends View {
 /** The heads at the smallest distance, without the head itself; equal ones by layer and head.
  * @type {(distances: (number | null)[][], own: { layer: number, head: number }, most: number) => Near[]} */
 export const nearest = (distances, own, most) =>
-  distances
-    .flatMap((heads, layer) => heads.flatMap((distance, head) => (distance == null ? [] : { layer, head, distance })))
-    .filter(({ layer, head }) => layer !== own.layer || head !== own.head)
-    .sort((a, b) => a.distance - b.distance)
+  headsIn(distances)
+    .filter((one) => headName(one) !== headName(own))
+    .sort((a, b) => a.value - b.value)
     .slice(0, most);

@@ -4,6 +4,7 @@ import { current } from "../core/app_state.js";
 import { button, control, controls, el, options } from "../core/dom.js";
 import { Run } from "../core/run.js";
 import { View } from "../core/view.js";
+import { headsIn } from "../views/cells.js";
 import { section } from "../views/headed.js";
 import { Leaks } from "./leak_map.js";
 import { Mask } from "./mask_bits.js";
@@ -235,8 +236,11 @@ export class Result extends View {
 
 /** Where the largest forbidden weight is; null where there is none. @type {(found: MaskResult) => Place | null} */
 function strongestLeak({ leak, at }) {
-  const all = leak.flatMap((row, layer) => row.map((value, head) => ({ layer, head, value: value ?? 0 })));
-  const most = all.reduce((one, other) => (other.value > one.value ? other : one));
+  const most = headsIn(leak).reduce((one, other) => (other.value > one.value ? other : one), {
+    layer: 0,
+    head: 0,
+    value: 0,
+  });
   if (!most.value) return null;
   const [query, key] = at[most.layer][most.head];
   return { layer: most.layer, head: most.head, query, key };

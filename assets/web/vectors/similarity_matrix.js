@@ -6,7 +6,7 @@ import { isolated } from "../core/token_names.js";
 import { CellCanvas } from "../views/cell_canvas.js";
 import { walked } from "../views/cells.js";
 import { gradient } from "../views/shading.js";
-import { COSINES } from "./results.js";
+import { COSINES, cut } from "./results.js";
 
 /** @import { Context } from "../core/labels.js" */
 /** @import { Acts } from "./token_similarity.js" */
@@ -118,7 +118,7 @@ export class SimilarityMatrix extends CellCanvas {
     write("Token", "center", [12, top + side / 2], true);
     for (let block = 0; left === NAMES && block < this.view.n; block++) {
       const middle = left + (block + 0.5) * each + 4;
-      const name = isolated(cut(this.run?.tokens[this.first(block)] ?? ""));
+      const name = isolated(cut(this.run?.tokens[this.first(block)] ?? "", LETTERS));
       write(name, "right", [left - 4, middle]);
       write(name, "left", [middle, top - 4], true);
     }
@@ -173,8 +173,6 @@ export class SimilarityMatrix extends CellCanvas {
     this.marks();
   }
 }
-
-const cut = (/** @type {string} */ name) => (name.length > LETTERS ? `${name.slice(0, LETTERS - 1)}…` : name);
 
 /** Offset and thickness of a row's frame: visible, and inside the square.
  * @type {(place: number, each: number, side: number) => [from: number, thick: number]} */

@@ -28,5 +28,10 @@ export function lineOf([r0, c0], [r1, c1]) {
   return Array.from({ length: steps }, (_, at) => [between(r0, r1, at), between(c0, c1, at)]);
 }
 
-/** @type {(place: { layer: number, head: number }) => string} */
+/** Every head with its number, by layer and head; those without one are left out.
+ * @type {(values: Maybe[][]) => (HeadPlace & { value: number })[]} */
+export const headsIn = (values) =>
+  values.flatMap((row, layer) => row.flatMap((value, head) => (value === null ? [] : { layer, head, value })));
+
+/** @type {(place: HeadPlace) => string} */
 export const headName = ({ layer, head }) => `${layer}.${head}`;

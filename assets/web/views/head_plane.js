@@ -3,7 +3,7 @@
 import { control, controls, css, el, number, options } from "../core/dom.js";
 import { inLink } from "../core/link_notes.js";
 import { View } from "../core/view.js";
-import { headName } from "./cells.js";
+import { headName, headsIn } from "./cells.js";
 import { section } from "./headed.js";
 import { dot, Plane, ring } from "./plane.js";
 import { outstanding, placed } from "./scatter_labels.js";
@@ -67,12 +67,10 @@ export class HeadPlane extends View {
     const { table, chosen } = this;
     if (!table) return;
     const [across, up] = [table.arrays[this.x.value], table.arrays[this.y.value]];
-    this.known = up.flatMap((row, layer) =>
-      row.flatMap((value, head) => {
-        const along = across[layer][head];
-        return value === null || along === null ? [] : [{ at: { layer, head }, along, value }];
-      }),
-    );
+    this.known = headsIn(up).flatMap(({ value, ...at }) => {
+      const along = across[at.layer][at.head];
+      return along === null ? [] : { at, along, value };
+    });
     const { known } = this;
     const titles = [this.x, this.y].map(({ value }) => table.words[value].title);
     const points = known.flatMap(({ along, value }) => [along, value]);

@@ -125,11 +125,6 @@ export class Picture extends PatchCanvas {
     this.prefix.point(unit !== null && unit < this.first ? unit : null);
   }
 
-  // The middle of a unit's patch on the screen, for tests and tools.
-  box(/** @type {number} */ unit) {
-    return super.box(unit - this.first);
-  }
-
   #outlines() {
     const { first, canvas } = this;
     this.outline(this.key - first, css("--viz-mark-key", canvas), 2);

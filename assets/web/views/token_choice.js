@@ -89,11 +89,6 @@ export class TokenChoice {
     this.draw();
   }
 
-  // The middle of a patch on the screen, for tests and tools.
-  box(/** @type {number} */ token) {
-    return this.patches.box(token - this.units.length);
-  }
-
   /** Color scale of the shading: of the patches of a picture, otherwise of the words. */
   get scale() {
     const values = this.shades?.values ?? new Float32Array();

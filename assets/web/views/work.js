@@ -2,6 +2,7 @@
 
 import { button, el, status } from "../core/dom.js";
 import { Latest, sentenceOf } from "../core/latest.js";
+import { streamed } from "../core/streamed.js";
 
 const GIVEN_UP = "Canceled. Nothing was changed.";
 
@@ -21,11 +22,10 @@ export class Work {
     this.stop();
   }
 
-  /** Run work, replacing any in progress. Null if it was aborted, or failed, which is reported.
-   * @template Found @param {string} words @param {(tell: Tell, signal: AbortSignal) =>
-   *   Promise<Found>} work
+  /** Have the server do it, in place of what is in progress. Null if it was aborted, or failed, which is reported.
+   * @template Found @param {string} words @param {string} path @param {BodyInit} [body]
    * @returns {Promise<Found | null>} */
-  async run(words, work) {
+  async run(words, path, body) {
     const tell = (/** @type {number} */ done) => {
       this.bar.value = done;
       this.said.textContent = `${words} … ${Math.round(100 * done)}%`;
@@ -34,7 +34,8 @@ export class Work {
     this.bar.removeAttribute("value"); // until the first share comes
     this.said.textContent = `${words} …`;
     try {
-      const found = await this.#latest.run((fresh) => fresh(work(tell, fresh.signal)));
+      const ask = (/** @type {Fresh} */ fresh) => fresh(streamed(path, tell, { body, signal: fresh.signal }));
+      const found = await this.#latest.run(ask);
       if (found !== null) this.stop();
       return found;
     } catch (fault) {
