@@ -7,7 +7,7 @@ import { signedText, ticks } from "../../assets/web/explore/legend.js";
 import { heading, signedSentence } from "../../assets/web/explore/map_heading.js";
 import { MapChanges } from "../../assets/web/explore/map_changes.js";
 import { Tiles } from "../../assets/web/explore/tiles.js";
-import { CHANGE, makeScale, rooted, shrink, largestAmount, strongestAt } from "../../assets/web/core/colors.js";
+import { CHANGE, makeScale, rooted, strongestAt } from "../../assets/web/core/colors.js";
 import { Viewport } from "../../assets/web/core/viewport.js";
 import { View } from "../../assets/web/core/view.js";
 import { viewNode } from "./view_node.js";
@@ -85,14 +85,6 @@ test("the title says that it is a change, pooled by the strongest", () => {
 
 test("a change is one of weights: in another measure the map is not changed", () => {
   assert.deepEqual([CHANGES.shows, changesOf({ measure: "effect" }).shows], ["change:b", ""]);
-});
-
-test("many cells in one keep the number of the largest amount, with its sign", () => {
-  const values = Float32Array.from([0.1, -0.5, NaN, NaN, 0.2, 0.4, NaN, 0.25]);
-  const { values: small } = shrink(values, 2, 4, 1, 2);
-  assert.deepEqual([...small].map(Math.fround), [-0.5, 0.25].map(Math.fround));
-  assert.equal(shrink(values, 2, 4, 9, 9).values, values);
-  assert.equal(largestAmount(values), 0.5);
 });
 
 test("a signed part comes with the weights now, and what only one run has is no mask", async () => {

@@ -1,10 +1,21 @@
-// Weights to colors: known steps of the ramp, and what lies at its ends.
+// Weights to colors and to text: known steps of the ramp, what lies at its ends, the strongest, and a figure's numbers.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as colors from "../../assets/web/core/colors.js";
 import { laidOut } from "../../assets/web/views/figure_layout.js";
-import { gradient, pairOf, tintOf } from "../../assets/web/views/shading.js";
+import {
+  gradient,
+  pairOf,
+  tintOf,
+  descending,
+  scaleOf,
+  scaleText,
+  strongestOf,
+} from "../../assets/web/views/shading.js";
+import { amount, number } from "../../assets/web/core/dom.js";
+import { heatmapOf, plainText, unpack } from "../../assets/web/views/figure_numbers.js";
+import { textsOf } from "../../assets/web/views/figure_table.js";
 
 const paperColors = colors.paper();
 const unpacked = (pixel) => [pixel & 255, (pixel >> 8) & 255, (pixel >> 16) & 255, pixel >>> 24];
@@ -91,11 +102,11 @@ test("rows: their largest, and each weight as a share of it", () => {
   assert.deepEqual([colors.anyMasked(values), colors.anyMasked([0, 1])], [true, false]);
 });
 
-test("fewer cells keep the largest of each block; only a block without any number is masked", () => {
-  const values = Float32Array.of(0.1, NaN, 0.3, 0.2, 0.9, NaN, NaN, NaN);
+test("fewer cells keep the largest amount of each block, with its sign; only a block without any number is masked", () => {
+  const values = Float32Array.of(0.1, NaN, 0.3, 0.2, -0.9, NaN, NaN, NaN);
   const { values: found, height, width } = colors.shrink(values, 2, 4, 1, 2);
   assert.deepEqual([height, width], [1, 2]);
-  assert.deepEqual([...found], [...Float32Array.of(0.9, 0.3)]);
+  assert.deepEqual([[...found], colors.largestAmount(values)], [[...Float32Array.of(-0.9, 0.3)], Math.fround(0.9)]);
   const column = colors.shrink(Float32Array.of(1, 2, 3, 4, 5), 5, 1, 2, 1);
   assert.deepEqual([...column.values], [3, 5]); // rows 0 to 2, and 3 to 4
   const masked = colors.shrink(Float32Array.of(NaN, NaN, 0, 0), 2, 2, 2, 1);
@@ -177,4 +188,66 @@ test("a tint is as opaque as its weight is large", () => {
   const [first, last] = [colors.rgbText(paperColors.zero), colors.rgbText(paperColors.ramp[255])];
   const drawn = gradient("right", scale, paperColors);
   assert.ok(drawn.startsWith(`linear-gradient(to right, ${first},`) && drawn.endsWith(`${last})`), drawn);
+});
+
+const VALUES = Float32Array.of(0.125, 0.5, 0, 0.25, NaN);
+
+test("weights follow the page's scale; a row's is its own largest", () => {
+  assert.equal(scaleOf("head", VALUES).high, 0.5);
+  assert.equal(scaleOf("row", VALUES).high, 0.5);
+  assert.equal(scaleOf("layer", VALUES, 0.75).high, 0.75);
+  assert.equal(scaleOf("shared", VALUES).high, 1);
+  assert.equal(
+    scaleText(scaleOf("layer", VALUES, 0.25), "weight", VALUES),
+    "weight; larger ones, up to 0.5000, are clipped",
+  );
+});
+
+test("the strongest: the fewest that hold the share, the largest first", () => {
+  assert.deepEqual(descending(VALUES), [1, 3, 0]);
+  const half = strongestOf(VALUES, 0.5);
+  assert.deepEqual([[...half.kept], half.count, half.held, half.whole], [[0, 1, 0, 0, 0], 1, 0.5, 0.875]);
+  assert.equal(strongestOf(VALUES, 0.58).count, 2);
+  assert.equal(strongestOf(VALUES, 1).count, 3);
+});
+
+test("numbers as text never read as zero where they are not", () => {
+  assert.deepEqual([0.25, 0.00099, 0.00002, 0, NaN, null].map(number), [
+    "0.2500",
+    "0.000990",
+    "2.00e-5",
+    "0",
+    "masked",
+    "unknown",
+  ]);
+  assert.deepEqual(
+    [amount(1.234, 2), amount(0.004, 2), amount(0, 2), amount(null, 2)],
+    ["1.23", "0.00400", "0.00", "unknown"],
+  );
+});
+
+test("a figure's numbers, packed or plain, and its texts", () => {
+  const bdata = btoa(String.fromCharCode(...new Uint8Array(Float32Array.of(1, 2, 3, 4, 5, 6).buffer)));
+  assert.deepEqual([...unpack({ bdata, dtype: "f4", shape: "2, 3" }).values], [1, 2, 3, 4, 5, 6]);
+  assert.deepEqual(
+    unpack([
+      [1, null],
+      [3, 4],
+    ]),
+    { values: [1, null, 3, 4], shape: [2, 2] },
+  );
+  const marks = { type: "heatmap", showscale: false, z: [[0]] };
+  const figure = { data: [marks, { type: "heatmap", z: [[1, null]], x: ["a<br>b", "c &amp; d"] }], layout: {} };
+  const found = heatmapOf(figure);
+  assert.deepEqual([found.rows, found.cols, [...found.values]], [1, 2, [1, NaN]]);
+  assert.deepEqual([found.x, found.y], [["a b", "c & d"], ["0"]]);
+  assert.equal(plainText(undefined), "");
+});
+
+test("of a large figure the first cells are listed, each of its own row", () => {
+  const values = Float64Array.from({ length: 2 * 61 }, (_, at) => at);
+  values[62] = NaN;
+  const found = textsOf({ rows: 2, cols: 61, values }, [0]);
+  assert.deepEqual([found.length, found[0].length], [2, 60]);
+  assert.deepEqual([found[0].slice(0, 2), found[1].slice(0, 3)], [["masked", "1"], ["61", "", "63"]]); // biome-ignore format: rows
 });

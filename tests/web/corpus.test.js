@@ -1,8 +1,8 @@
-// Tables of heads: heads ranked, differences with signs, texts marked by code points, sentences.
+// Tables of heads: heads ranked, differences with signs, texts marked by code points, sentences; the one that ships is asked for once.
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
-import { digitsOf, spreadOf } from "../../assets/web/views/head_tables.js";
+import { test, afterEach, beforeEach } from "node:test";
+import { digitsOf, spreadOf, shippedTable, tableName } from "../../assets/web/views/head_tables.js";
 import { linesOf, relationSaid } from "../../assets/web/corpus/relations.js";
 import { roleOf, roleSaid } from "../../assets/web/corpus/roles.js";
 import * as tables from "../../assets/web/corpus/tables.js";
@@ -71,9 +71,6 @@ test("a head is read from its name, if the table has it", () => {
 
 test("a spread too small for two decimals has more", () => {
   assert.deepEqual([0.2, 0.004, 0.0003, 0].map(digitsOf), [2, 3, 4, 2]);
-  assert.equal(spreadOf(ONE, "previous", { layer: 0, head: 1 }), "Head 0.1: not defined for any of these texts.");
-  const said = spreadOf(ONE, "previous", { layer: 0, head: 0 });
-  assert.equal(said, "Head 0.0: 0.50 ± 0.50 over 3 texts; from 0.50 to 0.50 in single texts.");
   const pictured = spreadOf({ ...ONE, about: { kind: "image" } }, "previous", { layer: 0, head: 0 });
   assert.equal(pictured, "Head 0.0: 0.50 ± 0.50 over 3 pictures; from 0.50 to 0.50 in single pictures.");
 });
@@ -139,4 +136,61 @@ test("small changes have the decimals by which they are seen", () => {
     tables.changeSaid(found, "Entropy"),
     "Head 1.0 differs most in entropy: 0.8701 here, 0.8790 there (−0.0089).",
   );
+});
+
+/** @type {any} */
+const page = globalThis;
+let asked = 0;
+let answer = () => new Response("{}");
+const before = page.fetch;
+
+beforeEach(() => {
+  asked = 0;
+  page.document = { baseURI: "http://page/here/" };
+  page.fetch = async () => {
+    asked += 1;
+    return answer();
+  };
+});
+afterEach(() => {
+  delete page.document;
+  page.fetch = before;
+});
+
+/** @type {any} */
+const TABLE = {
+  about: { model: "tiny", source: "C:\\texts\\mine.csv", untrained: false },
+  shape: [1, 2],
+  counts: [1, 9, 0],
+  n_texts: { entropy: 1, a_to_b: 0 },
+  words: { entropy: { title: "Entropy", over: "Mean over the real queries." }, a_to_b: { title: "From A", over: "" } },
+  arrays: {
+    entropy: [[1.5, null]],
+    entropy_sd: [[0.1, null]],
+    entropy_least: [[1.4, null]],
+    entropy_most: [[1.6, null]],
+    a_to_b: [[null, null]],
+  },
+};
+
+test("the table that ships is asked for once, and again after a fault", async () => {
+  answer = () => new Response("broken", { status: 500 });
+  await assert.rejects(shippedTable());
+  answer = () => new Response(JSON.stringify(TABLE));
+  const [table, again] = await Promise.all([shippedTable(), shippedTable()]);
+  assert.equal(asked, 2);
+  assert.equal(table, again);
+});
+
+test("a head is told with its spread over the texts", () => {
+  const said = (n_texts, head) => spreadOf({ ...TABLE, n_texts }, "entropy", { layer: 0, head });
+  assert.equal(said({ entropy: 1 }, 0), "Head 0.0: 1.50 over 1 text.");
+  assert.equal(said({ entropy: 2 }, 0), "Head 0.0: 1.50 ± 0.10 over 2 texts; from 1.40 to 1.60 in single texts.");
+  assert.equal(said({ entropy: 2 }, 1), "Head 0.1: not defined for any of these texts.");
+});
+
+test("a file is named without its folders", () => {
+  assert.equal(tableName(TABLE), "mine.csv (1 text, tiny)");
+  assert.equal(tableName({ ...TABLE, about: { ...TABLE.about, source: "/tmp/a/b.txt" } }), "b.txt (1 text, tiny)");
+  assert.equal(tableName({ ...TABLE, about: { ...TABLE.about, source: "" } }), "a table (1 text, tiny)");
 });

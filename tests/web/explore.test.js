@@ -280,8 +280,6 @@ test("views stand where they say, in their order; a view without a place stands 
   assert.deepEqual([run.real(), run.real(true), run.named(1)], [[0, 1], [1], "1 “cat”"]);
 });
 
-test("what is hidden to change an answer is patches of a picture and words of a text", () => {});
-
 test("the effect of what was removed stands beside that of all others", () => {
   const effect = {
     ...FOUND,

@@ -1,13 +1,17 @@
-// Heads found by plain words, ordered by a statistic, and compared with a reference.
+// Heads found by plain words, ordered by a statistic, compared with a reference, walked by keys, and named in a plot.
 
+import "./address.js";
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { toggled } from "../../assets/web/explore/head_choice.js";
+import { toggled, stepped } from "../../assets/web/explore/head_choice.js";
 import { textOf } from "../../assets/web/explore/found_heads.js";
 import { EXAMPLES, matching, phrases, understand } from "../../assets/web/explore/head_filter.js";
 import { comparable, HeadStatistics, headNamed, rank } from "../../assets/web/explore/head_statistics.js";
 import { pairAsked } from "../../assets/web/explore/pair_search.js";
 import { nearest } from "../../assets/web/explore/similar_heads.js";
+import { tabOf } from "../../assets/web/core/tab_link.js";
+import { linesOf, textsOf } from "../../assets/web/explore/over_texts.js";
+import { boxOf, outstanding, overlap, placed } from "../../assets/web/views/scatter_labels.js";
 
 const own = (title, even = null) => ({ title, unit: "nats", meaning: "said", edge: "", over: "", most: 1, even });
 const STATISTICS = { entropy: own("Entropy", 2), distance: own("Mean distance", 4), previous: own("Weight on it") };
@@ -212,4 +216,65 @@ test("the nearest heads come first, without the head itself and those that are n
     near.map(({ layer, head }) => `${layer}.${head}`),
     ["1.0", "0.1", "1.1"],
   );
+});
+
+const SIZED = { nLayers: 3, nHeads: 4 };
+
+test("h and l go to the next head and layer, with Shift to the one before, and around", () => {
+  assert.deepEqual(stepped("h", { layer: 1, head: 2 }, SIZED), { head: 3 });
+  assert.deepEqual(stepped("h", { layer: 1, head: 3 }, SIZED), { head: 0 });
+  assert.deepEqual(stepped("H", { layer: 1, head: 0 }, SIZED), { head: 3 });
+  assert.deepEqual(stepped("l", { layer: 2, head: 0 }, SIZED), { layer: 0 });
+  assert.deepEqual(stepped("L", { layer: 0, head: 0 }, SIZED), { layer: 2 });
+  assert.equal(stepped("k", { layer: 0, head: 0 }, SIZED), null);
+});
+
+test("from fused heads the first or the last is next, from several the one beside the first", () => {
+  assert.deepEqual(stepped("h", { layer: 0, head: "mean" }, SIZED), { head: 0 });
+  assert.deepEqual(stepped("H", { layer: 0, head: "max" }, SIZED), { head: 3 });
+  assert.deepEqual(stepped("h", { layer: 0, head: "1,3" }, SIZED), { head: 2 });
+});
+
+test("a tab is named by its button", () => {
+  const ids = ["viz-tab-masks-button", "component-12-button", "viz-tab-masks"];
+  assert.deepEqual(ids.map(tabOf), ["masks", "", ""]);
+});
+
+test("names go to what lies furthest out along each axis", () => {
+  assert.deepEqual(outstanding([0.1, -6, 0.2, NaN], [1, 0.9, 0, 2], 1), [1, 0]);
+});
+
+test("names lie on no point and on no other name, and inside the frame", () => {
+  const frame = { left: 40, right: 340, top: 0, bottom: 220 };
+  // A heap of points about one place, as small effects make it, and one in a corner.
+  const points = Array.from({ length: 40 }, (_, at) => {
+    const [x, y] = [60 + ((at * 37) % 90), 100 + ((at * 53) % 40)];
+    return { x, y, name: `${at}.${at}` };
+  });
+  points.push({ x: 338, y: 14, name: "11.11" });
+  const wanted = points.map((_, at) => at).reverse();
+  const labels = placed(points, wanted, frame);
+  assert.equal(labels[0].name, "11.11");
+  assert.ok(labels.length > 5 && labels.length < points.length, `${labels.length}`);
+  const boxes = labels.map(boxOf);
+  boxes.forEach((box, at) => {
+    assert.ok(box.left >= frame.left && box.right <= frame.right && box.top >= 0 && box.bottom <= frame.bottom);
+    for (const other of boxes.slice(at + 1)) assert.ok(!overlap(box, other));
+    for (const { x, y } of points) assert.ok(!(x > box.left && x < box.right && y > box.top && y < box.bottom));
+  });
+});
+
+test("texts are lines that hold any", () => {
+  assert.deepEqual(textsOf("one \n\n  two\n \n"), [
+    [1, "one"],
+    [3, "two"],
+  ]);
+});
+
+test("a mean over texts is a line a head, with its spread", () => {
+  const found = { mean: [[0.5, null]], spread: [[0.1, null]], measure: "logit of “are”, here", n: 3, sentence: "" };
+  assert.deepEqual(linesOf(found).slice(1), [
+    [0, 0, 0.5, 0.1, 3, "logit of “are”, here"],
+    [0, 1, "", "", 3, "logit of “are”, here"],
+  ]);
 });

@@ -1,10 +1,12 @@
-// The part of a map that is seen: which cell lies under a pixel, to the pixel.
+// The part of a map that is seen, to the pixel: its room, which cell lies under a pixel, and what stands along its sides.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { thin } from "../../assets/web/core/labels.js";
+import { thin, drawLabels } from "../../assets/web/core/labels.js";
 import { Viewport } from "../../assets/web/core/viewport.js";
 import { moved, patchAt, squareOf } from "../../assets/web/views/patch_canvas.js";
+import { keptInView, laidOut } from "../../assets/web/explore/map_sheet.js";
+import { drawBorders } from "../../assets/web/core/border.js";
 
 const FRAME = { left: 50, top: 30, side: 100 };
 
@@ -144,4 +146,103 @@ test("a view is read as it was written, and what cannot be in view is not taken"
   assert.deepEqual([other.row, other.col, other.span], [6, 3.6, 8]);
   other.read("30,-4,8"); // past the end: as far as the map goes
   assert.deepEqual([other.row, other.col, other.span], [12, 0, 8]);
+});
+
+const ROOM = { labels: { left: 80, top: 70 }, width: 900, window: 1000, full: 0, n: 100 };
+
+test("the square takes the room that width, window and cells leave", () => {
+  const side = (more) => laidOut({ ...ROOM, ...more }).side;
+  assert.deepEqual(laidOut(ROOM), { left: 80, top: 70, side: 780 }); // the window's height less names and controls
+  assert.equal(side({ width: 700 }), 590); // the width less the names on both sides
+  assert.equal(side({ window: 2000 }), 790);
+  assert.equal(side({ window: 2000, width: 2000 }), 860); // never more on the page
+  assert.equal(side({ window: 300 }), 420); // never less for a low window
+  assert.equal(side({ n: 5 }), 300); // 60 pixels a cell at most
+  assert.equal(side({ width: 100 }), 60);
+});
+
+test("alone in the window it is as high as that, and its cells twice as wide", () => {
+  assert.equal(laidOut({ ...ROOM, full: 700 }).side, 626);
+  assert.equal(laidOut({ ...ROOM, full: 700, n: 4 }).side, 480);
+});
+
+test("long names take a third of the width at most", () => {
+  assert.equal(laidOut({ ...ROOM, width: 360, labels: { left: 300, top: 70 } }).left, 122);
+});
+
+// The tokens along a side, but those left out.
+function tokensBut(n, ...out) {
+  const tokens = Array.from({ length: n }, (_, at) => at).filter((at) => !out.includes(at));
+  const places = new Int32Array(n).fill(-1);
+  for (const [place, at] of tokens.entries()) places[at] = place;
+  return Object.assign(
+    tokens.map((at) => ({ name: `t${at}`, tokens: [at] })),
+    { places },
+  );
+}
+
+test("other tokens keep the one in the middle of the view there", () => {
+  const [all, inner] = [tokensBut(40), tokensBut(40, 0, 39)];
+  const view = new Viewport(40);
+  view.center(20, 10, 8);
+  const kept = keptInView(view, all, inner);
+  assert.deepEqual([kept.n, kept.span, kept.row, kept.col], [38, 8, 15.5, 5.5]); // tokens 20 and 10, one place less
+  const back = keptInView(kept, inner, all);
+  assert.deepEqual([back.n, back.row, back.col], [40, view.row, view.col]);
+});
+
+test("all are in view where all were, or where the token in the middle is left out", () => {
+  const all = tokensBut(9);
+  assert.deepEqual(keptInView(new Viewport(9), all, tokensBut(9, 0, 8)), new Viewport(7));
+  const view = new Viewport(9);
+  view.center(2, 6, 4);
+  assert.deepEqual(keptInView(view, all, tokensBut(9, 2)), new Viewport(8));
+  assert.equal(keptInView(view, all, tokensBut(9, 3)).span, 4);
+});
+
+Object.assign(globalThis, { document: { body: {} }, getComputedStyle: () => ({ getPropertyValue: () => "" }) });
+
+// A context that keeps where texts and lines were drawn; one that is turned, at the point it was turned around.
+function drawing() {
+  const [texts, lines] = [[], []];
+  let origin = [0, 0];
+  const context = {
+    ...{ texts, lines, save: () => {}, rotate: () => {}, setLineDash: () => {}, beginPath: () => {}, stroke: () => {} },
+    measureText: () => ({ width: 8 }),
+    restore: () => (origin = [0, 0]),
+    translate: (x, y) => (origin = [x, y]),
+    fillText: (text, x, y) => texts.push([text.replace(/[\u2066-\u2069]/g, ""), x + origin[0], y + origin[1]]),
+    moveTo: (x, y) => lines.push([x, y]),
+    lineTo: (x, y) => lines.push([x, y]),
+  };
+  return context;
+}
+
+const named = (letter, n) => Array.from({ length: n }, (_, at) => ({ name: `${letter}${at}` }));
+
+test("columns that are other tokens than the rows have their own names", () => {
+  const context = drawing();
+  const map = { shown: named("q", 3), columns: named("k", 6), view: new Viewport(6), chosen: [-1, -1], context };
+  drawLabels(Object.assign(map, { left: 100, top: 80, side: 300 }));
+  const names = context.texts.filter(([text]) => /^[qk]\d$/.test(text));
+  assert.deepEqual(names, [
+    ...[0, 1, 2].map((row) => [`q${row}`, 96, 105 + 50 * row]),
+    ...[0, 1, 2, 3, 4, 5].map((col) => [`k${col}`, 125 + 50 * col, 75]),
+  ]);
+});
+
+test("in a view of other rows than columns the border of a pair stays on its token", () => {
+  const context = drawing();
+  const view = Object.assign(new Viewport(20), { row: 2, col: 6, span: 10 });
+  const map = { shown: named("t", 20), view, borders: [8, 8], context, left: 100, top: 50, side: 400 };
+  drawBorders(map);
+  const [down, across] = [50 + 6 * 40, 100 + 2 * 40]; // six rows and two columns before it are in sight
+  assert.deepEqual(context.lines.slice(0, 2), [[100, down], [512, down]]); // biome-ignore format: a line
+  assert.deepEqual(context.lines.slice(-2), [[across, 50], [across, 462]]); // biome-ignore format: a line
+  assert.deepEqual(context.texts, [
+    ["A", 512, 50 + 3 * 40],
+    ["B", 512, 50 + 8 * 40],
+    ["A", 100 + 1 * 40, 458],
+    ["B", 100 + 6 * 40, 458],
+  ]);
 });
