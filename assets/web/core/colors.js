@@ -83,15 +83,13 @@ export const rooted = (share) => Math.sign(share) * Math.sqrt(Math.abs(share));
 // colors go up to 1. Per row, the values are those of `byRow`. `values` are what percentiles are of.
 /** @type {(name: string, largest: number, shared?: number | null, values?: Float32Array | null) => Scale} */
 export function makeScale(name, largest, shared = null, values = null) {
-  if (name === SIGNED) {
-    const high = largest || 1;
-    const share = (/** @type {number} */ value) => (value / high + 1) / 2;
-    return { name, low: -high, high, linear: true, share, at: (share) => (2 * share - 1) * high };
-  }
+  const most = largest || 1;
+  const ends = { name, low: -most, high: most };
+  if (name === SIGNED)
+    return { ...ends, linear: true, share: (value) => (value / most + 1) / 2, at: (share) => (2 * share - 1) * most };
   if (name === CHANGE) {
-    const high = largest || 1;
-    const share = (/** @type {number} */ value) => (rooted(value / high) + 1) / 2;
-    return { name, low: -high, high, share, at: (share) => (2 * share - 1) * Math.abs(2 * share - 1) * high };
+    const share = (/** @type {number} */ value) => (rooted(value / most) + 1) / 2;
+    return { ...ends, share, at: (share) => (2 * share - 1) * Math.abs(2 * share - 1) * most };
   }
   if (name === "log") {
     const span = -Math.log(LOG_FLOOR);
@@ -109,10 +107,8 @@ export function makeScale(name, largest, shared = null, values = null) {
     const share = (/** @type {number} */ value) => (value - low) / span;
     if (span > 0) return { name, low, high, linear: true, share, at: (share) => low + share * span };
   }
-  if (name === "sqrt") {
-    const high = largest || 1;
-    return { name, low: 0, high, share: (value) => Math.sqrt(value / high), at: (share) => share * share * high };
-  }
+  if (name === "sqrt")
+    return { ...ends, low: 0, share: (value) => Math.sqrt(value / most), at: (share) => share * share * most };
   const together = name === "layer" || name === "all";
   const high = name === "shared" ? 1 : (together ? shared : largest) || 1;
   const waiting = together && shared === null;

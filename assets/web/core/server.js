@@ -13,7 +13,7 @@ const FAULT = "x-fault"; // of an answer that is told what is wrong with what wa
 export const unanswered = new Emitter();
 
 // URL of a path on the page's own server, such as "viz/zoo".
-export const address = (/** @type {string} */ path) => placed(path);
+export const address = placed;
 
 /** @type {(path: string, sent?: Sent) => Promise<Response>} */
 export const ask = (path, sent = {}) => answered(path, send(address(path), sent), sent.signal);

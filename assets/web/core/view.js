@@ -21,6 +21,8 @@ export class View extends Emitter {
   run = null; // of which it shows something, where it is of a run
   /** @type {View<any>[]} */
   views = []; // within it: they are cleared, drawn and disposed of with it
+  /** @type {HTMLElement[]} */
+  paled = []; // what waits for an answer with it, where that is not its element alone
   #life = new AbortController();
 
   /** @param {PageSelection} [selection] of the page, where it follows that */
@@ -46,7 +48,10 @@ export class View extends Emitter {
 
   // Whether what is on the screen waits for an answer; it is paler so long.
   behind(is = true) {
-    this.node.classList.toggle("viz-behind", is);
+    for (const node of this.paled.length ? this.paled : [this.node]) {
+      node.classList.toggle("viz-behind", is);
+      node.setAttribute?.("aria-busy", String(is));
+    }
   }
 
   // What is on the screen is of something else by now.

@@ -14,7 +14,7 @@ export const send = (url, { signal, body }) =>
   fetch(url, { method: body === undefined ? "GET" : "POST", body, signal });
 
 /** The picture at an address, or null where there is none. @type {(url: string) => Promise<HTMLImageElement | null>} */
-export const fetchPicture = (url) => loadPicture(url);
+export const fetchPicture = loadPicture;
 
 /** Raw numbers, in the form of fetch's answer.
  *

@@ -75,6 +75,7 @@ export class Explained extends View {
     const drawn = [this.#work.node, this.routes.node, this.pictures.node, this.told];
     const head = el("div", { class: "viz-how-head" }, el("h3", {}, HOW), this.routes.least, this.saves);
     this.node = el("section", { class: "viz-how", "aria-label": HOW }, head, ...drawn);
+    this.paled = [this.said, this.node, this.heads.node];
     const choices = [this.switch.node, reference.change, this.standIn.node];
     this.measures = el("div", { class: "viz-measured" }, ...choices, this.how);
     reference.measures.on(() => this.run && this.question.against.follow() && this.ask(), this.signal);
@@ -97,7 +98,7 @@ export class Explained extends View {
     for (const begun of [this.#latest, this.#leading, this.#work]) begun.stop();
     this.switch.mark();
     this.said.classList.add("viz-stale");
-    for (const node of [this.node, this.heads.node]) node.classList.add("viz-behind");
+    this.behind();
   }
 
   show(/** @type {Run} */ run) {
@@ -139,7 +140,7 @@ export class Explained extends View {
     const options = await this.prepare(run, fresh);
     if (!options) return;
     const asked = String(new URLSearchParams(options));
-    if (asked !== this.#told) this.#behind(true); // the answer that stands there is of another question
+    if (asked !== this.#told) this.behind(); // the answer that stands there is of another question
     const answer = /** @type {Promise<Found> | null} */ (run.unsplit ? null : run.json(`attribution?${asked}&told=1`));
     const found = await fresh(answer);
     const follows = asked !== this.#told && this.#follows(run);
@@ -164,7 +165,7 @@ export class Explained extends View {
     const { working } = MEASURES[name];
     const known = this.#measured.get(`${name}:${asked}`);
     if (known) return known;
-    this.#behind(true);
+    this.behind();
     if (!working) return run.json(`attribution?measure=${name}&${asked}`);
     const url = run.url(`attribution/${name}?${asked}`);
     const shown = /** @type {Found | null} */ (await this.#work.run(working, url));
@@ -209,7 +210,7 @@ export class Explained extends View {
   #draw(run, shown, token) {
     const { measure } = this.selection;
     const { how } = MEASURES[measure];
-    this.#behind(false);
+    this.behind(false);
     this.standIn.node.hidden = measure !== "effect";
     const { doing } = this.standIn;
     const name = (/** @type {number} */ at) => toldApart(shown.names, at);
@@ -290,7 +291,7 @@ export class Explained extends View {
   #fail(/** @type {string} */ sentence) {
     this.found = this.effect = null;
     this.said.classList.remove("viz-stale");
-    this.#behind(false);
+    this.behind(false);
     this.maps.ask(this.run, ""); // the map is of weights then
     this.switch.mark(DEFAULTS.measure);
     this.node.hidden = this.heads.node.hidden = true;
@@ -298,10 +299,6 @@ export class Explained extends View {
     this.said.replaceChildren(el("span", { class: "viz-caption" }, sentence));
     this.painted(`${this.run?.key}:`);
     this.tell();
-  }
-
-  #behind(/** @type {boolean} */ behind) {
-    for (const node of [this.said, this.node, this.heads.node]) node.classList.toggle("viz-behind", behind);
   }
 }
 

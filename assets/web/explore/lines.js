@@ -3,6 +3,7 @@
 import { caption, context2d, control, controls, css, el, fit, isDark, onWidth, options, slider } from "../core/dom.js";
 import { canvasPng } from "../views/canvas_png.js";
 import { fullHeight, fullScreen } from "../views/full_screen.js";
+import { STEPS } from "../views/one_stop.js";
 import { saveRow } from "../views/save_row.js";
 import { headsOf } from "../core/selection_address.js";
 import { AllLines, arrange, drawLines, drawNames, headColor, ROW } from "./lines_drawing.js";
@@ -259,13 +260,11 @@ export class LinesView extends View {
     const { index } = this;
     const last = index.length - 1;
     const now = index.places[this.selection.query] ?? 0;
-    const [before, after] = [now - 1, now + 1];
-    /** @type {Record<string, number>} */
-    const moves = { ArrowUp: before, ArrowLeft: before, ArrowDown: after, ArrowRight: after, Home: 0, End: last };
+    const by = STEPS[event.key];
     if (event.key === "Escape") return this.#isolate(null);
-    if (!(event.key in moves) || last < 0) return;
+    if (!by || last < 0) return;
     event.preventDefault();
-    const [query] = index[Math.max(0, Math.min(last, moves[event.key]))].tokens;
+    const [query] = index[Math.max(0, Math.min(last, now + by))].tokens;
     this.selection.set({ query });
     this.#lookAt(query);
   }

@@ -1,9 +1,11 @@
 // The specimens by section, with a search; arrow keys move, Enter opens.
 
 import { el, status } from "../core/dom.js";
-import { oneStop } from "../views/one_stop.js";
+import { oneStop, revealIn } from "../views/one_stop.js";
 
 /** @typedef {{ node: HTMLElement, specimen: Specimen, text: string }} Option */
+
+const HEADING = 30; // pixels of a section's title, which stays above its specimens
 
 export class SpecimenList {
   /** @type {Option[]} */
@@ -45,7 +47,7 @@ export class SpecimenList {
     for (const option of this.options) {
       const shown = option.specimen === specimen;
       option.node.setAttribute("aria-selected", String(shown));
-      if (shown) this.#scroll(option.node);
+      if (shown) revealIn(this.box, option.node, HEADING);
     }
   }
 
@@ -83,13 +85,6 @@ export class SpecimenList {
 
   #seen() {
     return this.options.filter(({ node }) => !node.hidden);
-  }
-
-  // Within the list alone, for the page itself must not jump.
-  #scroll(/** @type {HTMLElement} */ node) {
-    const [box, one] = [this.box.getBoundingClientRect(), node.getBoundingClientRect()];
-    if (one.top < box.top) this.box.scrollTop += one.top - box.top - 30;
-    if (one.bottom > box.bottom) this.box.scrollTop += one.bottom - box.bottom + 8;
   }
 
   #searchKey(/** @type {KeyboardEvent} */ event) {

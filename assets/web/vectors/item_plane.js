@@ -5,6 +5,7 @@ import { View } from "../core/view.js";
 import { canvasPng, csvFile } from "../views/canvas_png.js";
 import { fullScreen } from "../views/full_screen.js";
 import { components, dot, Plane, ring } from "../views/plane.js";
+import { STEPS } from "../views/one_stop.js";
 import { saveRow } from "../views/save_row.js";
 import { cut, fixed, HUES } from "./results.js";
 
@@ -102,7 +103,7 @@ export class ItemPlane extends View {
 
   #key(/** @type {KeyboardEvent} */ event) {
     const last = (this.#shown?.set.names.length ?? 0) - 1;
-    const by = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+    const by = STEPS[event.key];
     if (!by || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
     const item = Math.max(0, Math.min(last, this.#item + by));

@@ -1,7 +1,7 @@
 // The table of all methods at all layers: a header sorts it, a row chooses what is drawn below.
 
 import { button, el, query, rowWith } from "../core/dom.js";
-import { oneStop } from "../views/one_stop.js";
+import { oneStop, revealIn } from "../views/one_stop.js";
 import { called, fixed } from "./results.js";
 
 /** @typedef {keyof typeof COLUMNS} Column */
@@ -78,17 +78,8 @@ export class SetTable {
     this.chosen = `${method}:${layer}`;
     for (const row of this.rows.rows) {
       this.#mark(row);
-      if (row.dataset.row === this.chosen) this.#reveal(row);
+      if (row.dataset.row === this.chosen) revealIn(this.box, row, this.titles.offsetHeight);
     }
-  }
-
-  // Within the table, below its titles: scrollIntoView would move the page too.
-  #reveal(/** @type {HTMLTableRowElement} */ row) {
-    const { box, titles } = this;
-    const top = row.getBoundingClientRect().top - box.getBoundingClientRect().top;
-    const [above, below] = [top - titles.offsetHeight, top + row.offsetHeight - box.clientHeight];
-    if (above < 0) box.scrollTop += above;
-    else if (below > 0) box.scrollTop += below;
   }
 
   #mark(/** @type {HTMLTableRowElement} */ row) {

@@ -62,6 +62,7 @@ export class Poolings extends View {
       el("summary", {}, "All poolings of these states, side by side"),
       el("div", {}, this.beside, this.#methods()),
     );
+    this.paled = [this.node, this.all]; // of the layer before until the new numbers come
   }
 
   #methods() {
@@ -81,11 +82,11 @@ export class Poolings extends View {
     Object.assign(this, { run });
     if (!run.hasModel) return this.#refused(run.unsplit);
     this.#name = name;
-    this.#busy(true);
+    this.behind();
     return this.#asked.run(
       async (fresh) => {
         this.found = await fresh(run.json(`pooled?layer=${layer}${query}`));
-        this.#busy(false);
+        this.behind(false);
         this.draw();
         this.painted(`${run.key}:${layer}:${this.found?.shares.attention ? "learned" : ""}`);
       },
@@ -97,7 +98,7 @@ export class Poolings extends View {
     const { run } = this;
     Object.assign(this, { found: null });
     this.#name = "";
-    this.#busy(false);
+    this.behind(false);
     this.lead.textContent = this.shareTitle.textContent = this.shareText.textContent = "";
     if (run) this.shares.show({ run, values: [], say: (at) => run.named(at), unit: "", why: sentence });
   }
@@ -108,14 +109,6 @@ export class Poolings extends View {
     if (!run || !found) return;
     if (this.padding.node.clientWidth) this.padding.show(run, found);
     this.texts.show(run, { layer: found.layer, method });
-  }
-
-  // The numbers on screen are of the layer before until the new ones come: dimmed so long.
-  #busy(/** @type {boolean} */ busy) {
-    for (const node of [this.node, this.all]) {
-      node.classList.toggle("viz-behind", busy);
-      node.setAttribute("aria-busy", String(busy));
-    }
   }
 
   draw() {

@@ -2,9 +2,17 @@
 
 const ENDS = { Home: -Infinity, End: Infinity };
 /** @type {Record<string, number>} */
-const STEPS = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1, ...ENDS };
+export const STEPS = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1, ...ENDS };
 
 const CURRENT = "[aria-pressed=true], [aria-current=step], [aria-selected=true]";
+
+/** Scroll a box, and not the page, until a node in it is in sight, below so many pixels.
+ * @type {(box: HTMLElement, node: HTMLElement, above: number) => void} */
+export function revealIn(box, node, above) {
+  const [outer, inner] = [box, node].map((each) => each.getBoundingClientRect());
+  if (inner.top < outer.top + above) box.scrollTop += inner.top - outer.top - above;
+  else if (inner.bottom > outer.bottom) box.scrollTop += inner.bottom - outer.bottom;
+}
 
 /** The controls in a node become one stop, also those that come later or are shown again: at first the pressed one, or else the first.
  * @template {HTMLElement} Node @param {Node} node @param {string} selector */

@@ -63,7 +63,7 @@ export class RoutesView extends View {
     const high = wide < 60 && room < 400 ? LOW : ROW;
     const height = high * (nodes.length - 1) + NODE + NAMES;
     const width = LEFT + wide * groups.length;
-    const place = new Place(wide, high, nodes.length, groups.length);
+    const place = placed(wide, high, nodes.length, groups.length);
     const least = this.#least(found);
     const drawn = curves(
       found.edges.filter(({ share }) => Math.abs(share) >= least),
@@ -226,27 +226,14 @@ export class RoutesView extends View {
 /** @type {(edge: RouteEdge, strongest: Curve) => number} */
 const thickness = ({ share }, { edge }) => Math.max(THIN, (THICK * Math.abs(share)) / Math.abs(edge.share));
 
-// Middles of nodes.
-class Place {
-  /** @param {number} wide @param {number} high @param {number} states @param {number} columns */
-  constructor(wide, high, states, columns) {
-    this.wide = wide;
-    this.high = high;
-    this.states = states;
-    this.right = LEFT + wide * columns;
-  }
-
-  x(/** @type {number} */ column) {
-    return LEFT + this.wide * (column + 0.5);
-  }
-
-  long(/** @type {Curve} */ { from, to }) {
-    return this.wide * Math.abs(from - to);
-  }
-
-  y(/** @type {number} */ state) {
-    return this.high * (this.states - 1 - state) + NODE / 2;
-  }
-}
+/** @typedef {ReturnType<typeof placed>} Place */
+/** Middles of nodes. @param {number} wide @param {number} high @param {number} states @param {number} columns */
+const placed = (wide, high, states, columns) => ({
+  wide,
+  right: LEFT + wide * columns,
+  x: (/** @type {number} */ column) => LEFT + wide * (column + 0.5),
+  y: (/** @type {number} */ state) => high * (states - 1 - state) + NODE / 2,
+  long: (/** @type {Curve} */ { from, to }) => wide * Math.abs(from - to),
+});
 
 const blockName = (/** @type {number} */ state) => (state ? `block ${state - 1}` : "input");

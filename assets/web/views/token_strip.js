@@ -4,6 +4,7 @@ import { theme } from "../core/colors.js";
 import { button, count, el } from "../core/dom.js";
 import { numbered } from "../core/token_names.js";
 import { ChipColors } from "./chip_colors.js";
+import { STEPS } from "./one_stop.js";
 
 /** @import { Shades } from "./chip_colors.js" */
 /** @typedef {{ label: string, preview: (unit: number | null) => unknown, choose: (unit: number) => unknown,
@@ -194,21 +195,11 @@ export class Words {
   #key(/** @type {KeyboardEvent} */ event) {
     const unit = this.#unit(event.target);
     if (unit === null || event.ctrlKey || event.metaKey || event.altKey) return;
-    const last = this.start + this.chips.length - 1;
-    /** @type {Record<string, number | undefined>} */
-    const moves = {
-      ArrowLeft: unit - 1,
-      ArrowUp: unit - 1,
-      ArrowRight: unit + 1,
-      ArrowDown: unit + 1,
-      Home: this.start,
-      End: last,
-    };
-    const wanted = moves[event.key];
-    if (wanted === undefined) return;
+    const [by, last] = [STEPS[event.key], this.start + this.chips.length - 1];
+    if (!by) return;
     event.preventDefault();
-    if (wanted > last) return this.beyond();
-    const to = Math.max(this.start, wanted);
+    if (by === 1 && unit === last) return this.beyond();
+    const to = Math.max(this.start, Math.min(last, unit + by));
     for (const chip of this.chips) chip.tabIndex = -1;
     this.chips[to - this.start].tabIndex = 0;
     this.focus(to);
