@@ -50,7 +50,7 @@ export class View extends Emitter {
   behind(is = true) {
     for (const node of this.paled.length ? this.paled : [this.node]) {
       node.classList.toggle("viz-behind", is);
-      node.setAttribute?.("aria-busy", String(is));
+      node.setAttribute("aria-busy", String(is));
     }
   }
 
