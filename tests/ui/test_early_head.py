@@ -112,11 +112,12 @@ def test_the_address_changes_with_a_files_content_its_name_and_its_folder(tmp_pa
         {"core/a.js": "1", "views/b.js": "2"},
         {"core/a.js": "1"},
     ):
-        folder = tmp_path / str(len(found))
+        folder = tmp_path / str(len(found)) / "web"
         for name, content in files.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(content)
         monkeypatch.setattr(static, "WEB", folder)
+        monkeypatch.setattr(static, "asset", folder.with_name)
         found.append(static.version.__wrapped__())
         assert static.version.__wrapped__() == found[-1]
     assert len(set(found)) == len(found)
