@@ -49,6 +49,9 @@ def test_without_a_place_it_is_where_the_lesson_looks(site, run, grammar):
     told = ask(site, run).json()
     assert told["exercises"] == expected(grammar, TEXT)
     assert len(told["exercises"]) == 39
+    told = ask(site, run, step=12, language="de").json()
+    assert told["exercises"] == expected(grammar, TEXT, 12, "de")
+    assert "24.034.304" in told["exercises"][2]["right"]
 
 
 def test_a_hidden_token_turns_a_state_block_by_block(site, run):
@@ -58,26 +61,17 @@ def test_a_hidden_token_turns_a_state_block_by_block(site, run):
     assert told == pytest.approx(expected, abs=1e-5) and told[0] < 1e-6 < 0.1 < told[-1]
 
 
-def test_in_another_language(site, run, grammar):
-    told = ask(site, run, step=12, language="de").json()
-    assert told["exercises"] == expected(grammar, TEXT, 12, "de")
-    assert "24.034.304" in told["exercises"][2]["right"]
-
-
-@pytest.mark.parametrize(
-    ("chosen", "sentence"),
-    [
+def test_what_is_not_there_is_said(site, run):
+    for chosen, sentence in (
         ({"step": 13}, "There is no step 13; the lesson has steps 1 to 12."),
         ({"step": 0}, "There is no step 0; the lesson has steps 1 to 12."),
         ({"layer": 4}, "There is no layer 4; choose 0 to 3."),
         ({"key": -1}, "There is no key -1; choose 0 to 8."),
         ({"seed": 241}, "There is no seat 241; choose 0 (none) to 240."),
         ({"language": "fr"}, "There is no lesson in 'fr'; choose one of en, de."),
-    ],
-)
-def test_what_is_not_there_is_said(site, run, chosen, sentence):
-    answer = ask(site, run, **chosen)
-    assert answer.status_code == 404 and answer.json()["message"] == sentence
+    ):
+        answer = ask(site, run, **chosen)
+        assert (answer.status_code, answer.json()["message"]) == (404, sentence)
 
 
 def test_a_run_with_a_head_removed_is_asked_nothing_that_runs_the_model_again(site, run):

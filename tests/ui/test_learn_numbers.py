@@ -70,10 +70,7 @@ def test_every_number_comes_back_exactly(site, masked, grammar, trace):
     same(told["embedding"]["token"], embedded.token)
     assert told["embedding"]["id"] == embedded.id and told["embedding"]["segment"] is None
     assert told["missing"] == {} and 0 < told["agrees"] < 1e-6
-
-
-def test_a_norm_as_it_is_told(site, masked):
-    told = ask(site, masked).json()
+    assert told["ids"] == grammar.read(TEXT).values[0].tolist()
     norm = next(stage["norm"] for stage in told["stages"] if stage["id"] == "norm_ffn")
     before = np.array(norm["before"])
     assert norm["kind"] == "LayerNorm" and norm["mean"] == pytest.approx(before.mean(), abs=1e-6)
@@ -82,26 +79,20 @@ def test_a_norm_as_it_is_told(site, masked):
     assert np.abs(out - norm["after"]).max() < 1e-5 * np.abs(out).max()
 
 
-@pytest.mark.parametrize(
-    ("place", "says"),
-    [
+def test_a_place_that_is_not_there(site, masked):
+    for place, says in (
         ({"layer": 4}, "no layer 4"), ({"head": 4}, "no head 4"), ({"query": 9}, "no query 9"),
         ({"key": -1}, "no key -1"), ({"dim": 16}, "no dimension 16; choose 0 to 15"),
-    ],
-)  # fmt: skip
-def test_a_place_that_is_not_there(site, masked, place, says):
-    answer = ask(site, masked, **place)
-    assert answer.status_code == 404 and says in answer.text
+    ):  # fmt: skip
+        answer = ask(site, masked, **place)
+        assert answer.status_code == 404 and says in answer.text
 
 
-def test_a_run_with_a_head_removed_shows_it_as_nothing(runner):
+def test_a_removed_head_is_shown_as_nothing_and_a_masked_token_by_its_id(runner, grammar):
     key = changed_run(runner, text_key(runner), ["h2.1"])
     told = token_numbers(runner.store.get(key), WHOLE)
     assert told["missing"] == {} and told["agrees"] < 1e-6
     assert told["heads"]["lengths"][1] == 0 and not any(told["heads"]["parts"][1])
-
-
-def test_a_masked_token_has_the_id_of_the_mask(runner, grammar):
     key = changed_run(runner, text_key(runner), ["m2"])
     told = token_numbers(runner.store.get(key), NumbersAsked(2, 0, 2, 2, 0))
     assert told["missing"] == {}
@@ -207,12 +198,8 @@ def text_key(runner):
     return runner.text("grammar", TEXT)["key"]
 
 
-def test_ids_are_those_that_entered_and_outputs_those_that_came_out(site, masked, grammar, trace):
-    assert ask(site, masked).json()["ids"] == grammar.read(TEXT).values[0].tolist()
+def test_all_outputs_and_what_is_added_for_each_position(site, masked, grammar, trace):
     assert np.array_equal(vectors(site, masked, "outputs"), trace.output.numpy())
-
-
-def test_the_table_of_positions_is_what_is_added_to_each_token(site, masked, grammar, trace):
     rows = dict(grammar.model.named_parameters())["embed.position"].detach().numpy()
     assert np.array_equal(vectors(site, masked, "positions"), rows[: trace.n_tokens])
 
