@@ -17,7 +17,7 @@ from viz_encoder.analyses.pair import pair
 from viz_encoder.bundled import asset
 from viz_encoder.trace import LayerTrace, head_rows
 
-sweep = import_module("viz_encoder.analyses.findings.sweep")
+measuring = import_module("viz_encoder.analyses.findings.measure")
 
 TIRED = "The animal didn't cross the street because it was too tired"
 TEXTS = [
@@ -289,12 +289,12 @@ def test_even_attention_under_a_mask_is_computed_in_blocks_too(tired, monkeypatc
     mask[5, 1:3] = False
     layer = replace(tired.layers[0], mask=mask[None])
     monkeypatch.setattr(head_rows, "BLOCK_BYTES", 4 * n * 4)
-    even = sweep.even_of(layer, read(tired), (-1,))[0]
+    even = measuring.even_of(layer, read(tired), 1)
     rows = mask.double() / mask.sum(dim=1, keepdim=True)
-    assert even.share.numpy() == pytest.approx(rows.amax(dim=1).numpy(), abs=1e-6)
-    assert even.n_queries.tolist() == mask.sum(dim=0).tolist()
-    assert even.sums.to_key.numpy() == pytest.approx(rows.sum(dim=0).numpy(), abs=1e-5)
-    assert even.sums.at_offset[-1] == pytest.approx(float(rows.diagonal(-1).sum()), abs=1e-5)
+    assert even.share[0].numpy() == pytest.approx(rows.amax(dim=1).numpy(), abs=1e-6)
+    assert even.n_queries[0].tolist() == mask.sum(dim=0).tolist()
+    assert even.sums.by_key[0, 0].numpy() == pytest.approx(rows.sum(dim=0).numpy(), abs=1e-5)
+    assert float(even.sums.at(-1)[0]) == pytest.approx(float(rows.diagonal(-1).sum()), abs=1e-5)
 
 
 def test_as_a_table_and_as_few_as_are_asked_for(tired):

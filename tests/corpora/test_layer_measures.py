@@ -5,14 +5,17 @@ import pytest
 import torch
 
 import viz_encoder as vz
+from tests.by_hand import whole_maps
 from viz_encoder.analyses import role_shares, survey
 from viz_encoder.config import EncoderConfig
 from viz_encoder.corpora import layer_measures
-from viz_encoder.corpora.batch_tokens import batch_tokens
 from viz_encoder.corpora.measured_batch import measure_batch
-from viz_encoder.corpora.statistics import OFFSETS, STATISTICS, offset_name
+from viz_encoder.corpora.statistics import STATISTICS
+from viz_encoder.trace import head_statistics
 from viz_encoder.trace.batches import joined
 from viz_encoder.trace.capture import captured, run
+from viz_encoder.trace.head_statistics import OFFSETS, Statistic, offset_name
+from viz_encoder.trace.token_kinds import token_kinds
 
 NAMES = list(STATISTICS)
 TEXTS = [
@@ -189,14 +192,33 @@ def test_masks_and_relative_positions_count(axes):
     assert (before.max() == 0) is np.bool_("causal" in axes)
 
 
+def test_a_statistic_is_one_declaration(grammar, monkeypatch):
+    """As ARCHITECTURE says: for the survey and for corpora, of each query or of the sums."""
+    two = {
+        "square": Statistic("", "", "", of_query=lambda block: block.weights.square().sum(dim=-1)),
+        "third": Statistic("", "", "", made_of=lambda sums: (sums.by_key[:, 0, 2], sums.n_real)),
+    }
+    for registry in (head_statistics.STATISTICS, STATISTICS):
+        for name, each in two.items():
+            monkeypatch.setitem(registry, name, each)
+    batch = of_batch(grammar, OLD_BOXES).statistics[..., -2:]
+    for trace, of_text in zip(traces_of(grammar, OLD_BOXES), batch, strict=True):
+        maps = whole_maps(trace)[:, :, : int(trace.valid.sum())]
+        wanted = {"square": (maps**2).sum(axis=-1).mean(axis=-1), "third": maps[..., 2].mean(-1)}
+        for at, (name, numbers) in enumerate(wanted.items()):
+            close(of_text[..., at], numbers, name)
+            surveyed = [layer.statistics[name] for layer in survey(trace)]
+            close(np.stack(surveyed), numbers, name)
+
+
 def test_a_text_without_numbers_leaves_its_neighbors_theirs(grammar):
     padded = joined(grammar, [grammar.read(one) for one in OLD_BOXES])
     record = run(grammar, padded).records[0]
-    tokens = batch_tokens(padded.samples, padded.valid, record.q)
-    whole = layer_measures.measure_layer(record, tokens).statistics
+    tokens = token_kinds(padded.samples, padded.valid, record.q)
+    whole = layer_measures.measure_layer(record, tokens)[0]
     q = record.q.clone()
     q[1] = torch.nan
-    found = layer_measures.measure_layer(record._replace(q=q), tokens).statistics
+    found = layer_measures.measure_layer(record._replace(q=q), tokens)[0]
     kept = [0, 2, 3]
     torch.testing.assert_close(found[kept], whole[kept], equal_nan=True)
 

@@ -12,7 +12,7 @@ from viz_encoder.arguments import Count, Most, public, read_index
 from viz_encoder.result import ArrayResult
 from viz_encoder.trace import LayerTrace, Trace
 from viz_encoder.trace.head_rows import rows_at_once
-from viz_encoder.trace.row_measures import entropies, js_distances, shares
+from viz_encoder.trace.row_measures import entropies, js_distances, shares, some_queries
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -60,7 +60,7 @@ def similar_heads(
         SelectionError: no such layer or head.
     """
     parts = list(similar_layers(trace, layer, head, most_queries=most_queries))
-    n_queries = len(some_queries(trace, most_queries))
+    n_queries = len(some_queries(trace.valid, most_queries))
     return SimilarHeads(np.concatenate(parts), layer, head, n_queries)
 
 
@@ -69,21 +69,13 @@ def similar_layers(
 ) -> Iterator[Float[np.ndarray, "1 head"]]:
     """The distances layer by layer, each as soon as it is known."""
     read_index("head", head, trace.layers[read_index("layer", layer, trace.n_layers)].n_heads)
-    queries, chosen = some_queries(trace, most_queries), trace.layers[layer]
+    queries, chosen = some_queries(trace.valid, most_queries), trace.layers[layer]
     most = max(each.n_heads for each in trace.layers)
     for other in trace.layers:
         row = np.full((1, most), np.nan, dtype=np.float32)
         if other.cross == chosen.cross and other.k.shape[1] == chosen.k.shape[1]:
             row[0, : other.n_heads] = _distances(chosen, head, other, queries)
         yield row
-
-
-def some_queries(trace: Trace, most: int | None) -> Int[Tensor, " query"]:
-    """The real queries, or so many of them."""
-    real = trace.valid.cpu().nonzero().flatten()
-    if most is None or len(real) <= most:
-        return real
-    return real[torch.linspace(0, len(real) - 1, most).long()].unique()
 
 
 def _distances(

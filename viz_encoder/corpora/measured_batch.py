@@ -8,7 +8,6 @@ import torch
 from jaxtyping import Float, Int
 
 from viz_encoder.checkpoints import LoadedEncoder
-from viz_encoder.corpora.batch_tokens import batch_tokens
 from viz_encoder.corpora.layer_measures import measure_layer
 from viz_encoder.errors import InputError
 from viz_encoder.inputs import Inputs, Sample
@@ -16,6 +15,7 @@ from viz_encoder.model import EncoderOutput
 from viz_encoder.trace.batches import joined
 from viz_encoder.trace.capture import run
 from viz_encoder.trace.states import choose_methods, states_of_batch, unlike_declared
+from viz_encoder.trace.token_kinds import token_kinds
 
 DECLARED = "declared"
 
@@ -134,12 +134,11 @@ def measure_batch(
 def measured(items: tuple[int, ...], padded: Inputs, ran: EncoderOutput) -> MeasuredBatch:
     """Measure a batch that ran with capture."""
     like = ran.records[0].q.new_empty(0, dtype=torch.float32)
-    tokens = batch_tokens(padded.samples, padded.valid, like)
+    tokens = token_kinds(padded.samples, padded.valid, like)
     with torch.inference_mode():
         layers = [measure_layer(record, tokens) for record in ran.records]
         statistics, score, query, key = (
-            torch.stack([getattr(layer, name) for layer in layers], dim=1).cpu().numpy()
-            for name in ("statistics", "score", "query", "key")
+            torch.stack(part, dim=1).cpu().numpy() for part in zip(*layers, strict=True)
         )
     return MeasuredBatch(
         *(items, padded.samples, statistics.astype(np.float64), score.astype(np.float64)),

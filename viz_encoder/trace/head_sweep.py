@@ -1,5 +1,7 @@
 """Head sweep: one pass over a layer's rows for thumbnails, statistics, key means and the proof."""
 
+from dataclasses import replace
+
 import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float
@@ -14,13 +16,14 @@ from viz_encoder.trace.block_sums import (
     per_sum,
 )
 from viz_encoder.trace.head_rows import rows_at_once
-from viz_encoder.trace.head_statistics import STATISTICS
+from viz_encoder.trace.head_statistics import STATISTICS, of_query, values_of
 from viz_encoder.trace.layer import LayerTrace
 from viz_encoder.trace.proof import check_columns, weigh
+from viz_encoder.trace.query_sums import HeadBlock, QuerySums
 from viz_encoder.trace.row_walk import RowWalk, walks
 from viz_encoder.trace.token_selection import KeptTokens
 
-NEIGHBORS = {"previous": -1, "next": 1, "same": 0}
+OFFSETS = (-1, 0, 1)
 
 
 class HeadSweep:
@@ -49,8 +52,8 @@ class HeadSweep:
         shape = (n_heads, -(-n // self.row_step), -(-n_keys // self.key_step))
         self.tops, self.sums = zeros(shape), zeros(shape)  # weights are never negative
         self.checked = zeros(n_heads, self.columns.shape[1], n)
-        self.entropy, self.largest = zeros(n_heads, n), zeros(n_heads, n)
-        self.bands = zeros(n_heads, len(NEIGHBORS), n)
+        self.by_query = {name: zeros(n_heads, n) for name in of_query(STATISTICS)}
+        self.bands = zeros(n_heads, n, len(OFFSETS))
         self.distance, self.totals = zeros(n_heads), zeros(n_heads, n_keys)
         self.word_totals = zeros(n_heads, n_keys)
 
@@ -72,12 +75,7 @@ class HeadSweep:
         columns = self.columns[walk.heads]
         found = block_sums(weights, logs, columns, block.of(walk.heads), self.key_step, self.shares)
         self._keep(found, walk.heads, block)
-        if self.layer.cross:
-            return
-        for at, shift in enumerate(NEIGHBORS.values()):
-            band = weights.diagonal(block.rows.start + shift, dim1=1, dim2=2)
-            first = block.rows.start + max(0, -shift - block.rows.start)
-            self.bands[walk.heads, at, first : first + band.shape[1]] = band
+        self._keep_queries(found, walk.heads, block.rows, weights)
 
     def _weights(
         self, walk: RowWalk, rows: slice
@@ -104,8 +102,24 @@ class HeadSweep:
         self.totals[heads] += found.by_key[:, 0]
         self.word_totals[heads] += found.by_key[:, -1]
         self.checked[heads, :, rows] = found.checked
-        self.entropy[heads, rows], self.largest[heads, rows] = found.entropy, found.tops.amax(-1)
         self.distance[heads] += found.distance
+
+    def _keep_queries(
+        self, found: BlockSums, heads: slice, rows: slice, weights: Float[Tensor, "head query key"]
+    ) -> None:
+        """What statistics need of each query."""
+        entropy, sums = found.entropy, found.checked[:, -1]
+        if self.shares:  # of w / z: (−Σ w ln w) / z + ln z
+            entropy = per_sum(entropy + sums * sums.clamp_min(SMALLEST).log(), sums)
+        block_of = HeadBlock(weights, entropy, found.tops.amax(dim=-1))
+        for name, value in of_query(STATISTICS).items():
+            self.by_query[name][heads, rows] = value(block_of)
+        if self.layer.cross:
+            return
+        for at, shift in enumerate(OFFSETS):
+            band = weights.diagonal(rows.start + shift, dim1=1, dim2=2)
+            first = rows.start + max(0, -shift - rows.start)
+            self.bands[heads, first : first + band.shape[1], at] = band
 
     def thumbnails(self) -> tuple[Float[Tensor, "head row col"], Float[Tensor, "head row col"]]:
         """Largest and mean weight of each cell, NaN where no pair may attend."""
@@ -129,35 +143,23 @@ class HeadSweep:
 
     def statistics(self) -> Float[Tensor, "statistic head"]:
         """In the order of STATISTICS; NaN where undefined."""
-        real = self.kept.real.to(self.entropy)
-        n_real = real.sum(dim=1)
-        entropy = self.entropy
-        if self.shares:  # of w / z: (−Σ w ln w) / z + ln z
-            sums = self.checked[:, -1]
-            entropy = per_sum(entropy + sums * sums.clamp_min(SMALLEST).log(), sums)
-        found = dict.fromkeys(STATISTICS, torch.full_like(self.distance, torch.nan))
-        found |= {
-            "entropy": (entropy * real).sum(dim=1) / n_real,
-            "first": self.totals[:, 0] / n_real,
-            "largest": (self.largest * real).amax(dim=1),
-        }
+        first = torch.zeros_like(self.totals[:1], dtype=torch.bool)
+        first[:, 0] = True
+        special = {"special": self.special}
+        real = self.kept.real.to(self.totals)
+        sums = QuerySums(
+            real,
+            self.totals[:, None],
+            {"first": first} | ({} if self.layer.cross or self.hides else special),
+            by_query=self.by_query,
+        )
         if not self.layer.cross:
-            found |= {"distance": self.distance / n_real} | self._beside(real)
-            if not self.hides:
-                special = self.totals * self.special.to(self.totals)
-                found["special"] = special.sum(dim=1) / n_real
-        return torch.stack([found[name] for name in STATISTICS]).float()
-
-    def _beside(self, real: Float[Tensor, "#head query"]) -> dict[str, Float[Tensor, " head"]]:
-        """Weight on neighbors, over the queries that have one; and on itself, over all."""
-        found = {}
-        for at, (name, shift) in enumerate(NEIGHBORS.items()):
-            # Indexed by key; a query's key is `shift` after it.
-            counts = self.kept.neighbors(shift).to(real).roll(-shift, dims=1)
-            found[name] = (self.bands[:, at] * (counts * real)).sum(dim=1)
-        n_pairs = (self.kept.neighbors(-1)[:, :-1].to(real) * real[:, 1:]).sum(dim=1)
-        n_each = {"previous": n_pairs, "next": n_pairs, "same": real.sum(dim=1)}
-        return {name: value / n_each[name] for name, value in found.items()}
+            # Neighbors are by key; a query's key is so many places after it.
+            counts = [self.kept.neighbors(at).roll(-at, dims=1).to(real) * real for at in OFFSETS]
+            pairs = torch.stack(counts, dim=-1)
+            bands, n_pairs = (self.bands * pairs).sum(dim=1), pairs.sum(dim=1)
+            sums = replace(sums, bands=bands, n_pairs=n_pairs, distance=self.distance)
+        return values_of(STATISTICS, sums).float()
 
     def _forbidden(self) -> Bool[Tensor, "head row col"] | None:
         mask = self.layer.mask

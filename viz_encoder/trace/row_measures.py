@@ -11,7 +11,7 @@ from math import log
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from viz_encoder.trace.head_rows import row_blocks
@@ -62,6 +62,24 @@ def js_distances(one: OneHead, others: RowsAndEntropies) -> Float[Tensor, "*head
     middle = entropies((one[0] + others[0]) / 2)
     bits = (middle - (one[1] + others[1]) / 2).clamp_min(0) / log(2)
     return bits.sqrt()
+
+
+def head_distances(
+    maps: Float[Tensor, "head query key"],
+) -> Float[Tensor, "head head"]:
+    """The mean over the queries of √JSD between the rows of every two heads, in float64."""
+    placed = shares(maps)
+    own = entropies(placed)
+    pairs = zip(placed, own, strict=True)
+    return torch.stack([js_distances(one, (placed, own)).double().mean(dim=-1) for one in pairs])
+
+
+def some_queries(real: Bool[Tensor, " token"], most: int | None) -> Int[Tensor, " query"]:
+    """The real queries, or so many of them, evenly over the text."""
+    found = real.cpu().nonzero().flatten()
+    if most is None or len(found) <= most:
+        return found
+    return found[torch.linspace(0, len(found) - 1, most).long()].unique()
 
 
 TokenIndices = Int[Tensor, " token"]

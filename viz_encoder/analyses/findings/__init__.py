@@ -46,8 +46,8 @@ def findings(trace: Trace, n: Most = 6) -> Findings:
     """
     reading = read(trace)
     roles = _picture_roles(trace) if trace.grid else _text_roles(reading)
-    offsets = tuple(sorted({role.offset for role in roles}))
-    layers = [measure(trace, number, reading, offsets) for number in range(trace.n_layers)]
+    span = max(abs(role.offset) for role in roles)
+    layers = [measure(trace, number, reading, span) for number in range(trace.n_layers)]
     kept = roles_of(layers, reading, roles)
     by_place = {place for one in kept if one.kind in BY_PLACE for place in one.heads}
     kept += unlike(layers, reading, {place for one in kept for place in one.heads})
@@ -60,7 +60,7 @@ def findings(trace: Trace, n: Most = 6) -> Findings:
         (each.layer, each.head)
         for layer in layers
         for each in layer.heads
-        if bool(each.sums.to_key.isnan().any())
+        if bool(each.to_key.isnan().any())
     )
     return Findings(tuple((linked[:n_linked] + kept)[:n]), unread)
 

@@ -102,7 +102,7 @@ def patch_links(trace: Trace, grid: Grid, layers: Iterable[MeasuredLayer]) -> li
 
 def _of(trace: Trace, grid: Grid, head: MeasuredHead) -> Iterable[tuple[int, float, Finding]]:
     """Score and finding of a head by how few patches hold half of its attention."""
-    means = (head.sums.to_key / trace.valid.sum()).cpu()
+    means = head.to_key / trace.valid.sum().cpu()
     ran = trace.layers[head.layer]
     heads = slice(head.head, head.head + 1)
     row = ran.weights(heads, slice(0, 1))[0, 0].float().cpu() if grid.n_prefix else means

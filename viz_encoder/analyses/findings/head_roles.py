@@ -7,7 +7,7 @@ from statistics import median
 from viz_encoder.analyses.findings.finding import Finding, FindingKind
 from viz_encoder.analyses.findings.measure import MeasuredHead, MeasuredLayer
 from viz_encoder.analyses.findings.reading import RunTokens
-from viz_encoder.analyses.findings.role_shares import keys_of, n_asked, weight_on
+from viz_encoder.analyses.findings.role_shares import amount_of
 
 LEAST_QUERIES = 4  # over fewer, a mean is no habit
 LEAST_APART = 0.5  # mean Jensen–Shannon distance of a head that is unlike the others
@@ -66,16 +66,18 @@ def _shares(layer: MeasuredLayer, reading: RunTokens, role: Role) -> Iterator[_S
     if not layer.own_keys:
         return
     asked = role.kind, role.offset
-    n_queries = n_asked(*asked, reading)
+    total, count = amount_of(*asked, layer.sums)
+    n_queries = int(count.max())
     if n_queries < LEAST_QUERIES:
         return
-    for head in layer.heads:
-        weight, even = (weight_on(*asked, each, reading) for each in (head.sums, head.even.sums))
-        yield _Share(head, weight / n_queries, even / n_queries)
+    even = amount_of(*asked, layer.even)[0].expand_as(total)
+    means = ((each / n_queries).tolist() for each in (total, even))
+    yield from map(_Share, layer.heads, *means)
 
 
 def _finding(role: Role, clear: list[_Share], reading: RunTokens) -> Finding:
     best = clear[0]
+    shown = {"first": reading.first, "delimiter": int(reading.delimiter.int().argmax())}
     place = f"{best.head.layer}.{best.head.head}"
     if len(clear) == 1:
         sentence = f"Head {place} gives {role.what} {best.mean:.2f} of its attention on average."
@@ -91,7 +93,7 @@ def _finding(role: Role, clear: list[_Share], reading: RunTokens) -> Finding:
         layer=best.head.layer,
         head=best.head.head,
         query=None,
-        key=keys_of(role.kind, reading)[0] if role.kind in ("first", "delimiter") else None,
+        key=shown.get(role.kind),
         weight=best.mean,
         ratio=best.mean / best.even if best.even > 0 else None,
         sentence=sentence,

@@ -6,9 +6,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from viz_encoder.analyses.findings.finding import Finding
-from viz_encoder.analyses.findings.measure import MeasuredHead, MeasuredLayer
+from viz_encoder.analyses.findings.measure import NEAR, MeasuredHead, MeasuredLayer
 from viz_encoder.analyses.findings.reading import RunTokens
-from viz_encoder.analyses.findings.sweep import NEAR
 from viz_encoder.shown import LETTERS, isolated, quoted
 
 # Above what untrained encoders reach, those of torch's own scale and those of N(0, 0.02²).
@@ -68,7 +67,7 @@ def _is_near(link: Finding) -> bool:
 def _of(head: MeasuredHead, layer: MeasuredLayer, reading: RunTokens) -> Iterator[Ranked]:
     """The links of one head that stand out, one a query at most."""
     found, n_real = head.links, float(reading.real.sum())
-    means = head.sums.to_key.cpu() / n_real
+    means = head.to_key / n_real
     ratios = found.weight / means[found.key].clamp_min(1e-30)
     clear = (found.score >= LEAST_SCORE) & (found.weight >= LEAST_WEIGHT) & (ratios >= LEAST_RATIO)
     equal = _repeated(reading.names), _repeated(layer.key_names)

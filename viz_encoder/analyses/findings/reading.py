@@ -8,6 +8,13 @@ from torch import Tensor
 
 from viz_encoder.inputs import Sample
 from viz_encoder.trace import LayerTrace, Trace
+from viz_encoder.trace.token_kinds import (
+    TokenKinds,
+    is_lettered,
+    is_unknown,
+    plain_name,
+    token_kinds,
+)
 
 
 def _listed(words: str) -> frozenset[str]:
@@ -31,7 +38,6 @@ def is_function_word(name: str) -> bool:
     return name.lower() in FUNCTION_WORDS - {"a", "i"}
 
 
-WORD_MARKS = "Ġ▁"  # a space before a sub-word, as byte-level BPE and SentencePiece write it
 APOSTROPHES = ("'", "’", "##'", "##’")
 
 
@@ -44,11 +50,11 @@ class RunTokens:
     content: Bool[Tensor, " token"]  # real; neither special nor unknown nor punctuation
     telling: Bool[Tensor, " token"]  # content, but no English function word
     word: Int[Tensor, " token"]  # sub-words of one word share a number
-    punctuation: Bool[Tensor, " token"]
     delimiter: Bool[Tensor, " token"]  # special, but not the first of the real tokens
     segment: Int[Tensor, " token"]
     masked: tuple[bool, ...]  # places that the model has to guess
     first: int
+    kinds: TokenKinds  # the same as factors of the weights
 
     @property
     def delimiter_name(self) -> str:
@@ -74,27 +80,14 @@ def read(trace: Trace) -> RunTokens:
         content=content,
         telling=content & telling,
         word=torch.tensor(_words(sample)),
-        punctuation=real & ~special & ~lettered,
         delimiter=special & others,
         segment=torch.tensor(sample.segments or (0,) * len(names)),
         masked=tuple(name.strip("[]<>").lower() == "mask" for name in names),
         first=first,
+        kinds=token_kinds(
+            [sample], real[None], trace.layers[0].q.new_empty(0, dtype=torch.float32)
+        ),
     )
-
-
-def plain_name(token: str) -> str:
-    """The token without the mark of the space before it."""
-    return token.lstrip(WORD_MARKS) or token
-
-
-def is_unknown(name: str) -> bool:
-    """Whether it stands for what the vocabulary lacks: [UNK], <unk>."""
-    return name.strip("[]<>").lower() == "unk"
-
-
-def is_lettered(name: str) -> bool:
-    """Whether it has a letter or a digit; what is neither this nor special is punctuation."""
-    return any(c.isalnum() for c in name)
 
 
 def _words(sample: Sample) -> list[int]:

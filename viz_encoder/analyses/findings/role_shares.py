@@ -6,57 +6,27 @@ from typing import Annotated
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
+from torch import Tensor
 
+from viz_encoder.analyses.findings.measure import summed_of
 from viz_encoder.analyses.findings.reading import RunTokens, n_linked, pronouns_of, read
-from viz_encoder.analyses.findings.sweep import QuerySums, sums_of
 from viz_encoder.arguments import OneOf, public, read_index
 from viz_encoder.errors import SelectionError
 from viz_encoder.result import ArrayResult
 from viz_encoder.trace import LayerTrace, Trace
+from viz_encoder.trace.head_statistics import ROLES as OF_CORPORA
+from viz_encoder.trace.head_statistics import STATISTICS as OF_ONE_TEXT
+from viz_encoder.trace.query_sums import Amount, QuerySums, SummedQueries
 from viz_encoder.trace.row_walk import head_walks
 
+STATISTICS = OF_ONE_TEXT | OF_CORPORA
 BY_OFFSET = {"previous": -1, "same": 0, "next": 1}
-SIDES = {"across": (0, 1), "a_to_b": (0,), "b_to_a": (1,)}  # whose words look at the other text
 
 
-def n_with(reading: RunTokens, offset: int) -> int:
-    """Number of real queries with a real token at that offset."""
-    real = reading.real
-    n = len(real) - abs(offset)
-    return int((real[:n] & real[abs(offset) :]).sum()) if n > 0 else 0
-
-
-def n_asked(kind: str, offset: int, reading: RunTokens) -> int:
-    """Number of real queries that a role's mean is over: those that have such a key."""
-    if kind in BY_OFFSET or kind == "offset":
-        return n_with(reading, offset)
-    if kind in SIDES:
-        sides = reading.segment[reading.content]
-        n_words = [int((sides == side).sum()) for side in (0, 1)]
-        return sum(n_words[side] for side in SIDES[kind]) if all(n_words) else 0
-    return int(reading.real.sum())
-
-
-def weight_on(kind: str, offset: int, sums: QuerySums, reading: RunTokens) -> float:
-    """Total weight of these queries on keys of that kind."""
-    if kind in BY_OFFSET or kind == "offset":
-        return sums.at_offset[offset]
-    if kind in SIDES:
-        return float(sum(sums.between[side] for side in SIDES[kind]))
-    return float(sums.to_key[keys_of(kind, reading)].sum())
-
-
-def keys_of(kind: str, reading: RunTokens) -> list[int]:
-    """The first token, all punctuation or all delimiters; a sink is the first or a delimiter."""
-    first = torch.arange(len(reading.names)) == reading.first
-    chosen = {
-        "first": first,
-        "punctuation": reading.punctuation,
-        "delimiter": reading.delimiter,
-        "sink": reading.delimiter | first,
-    }
-    return [int(at) for at in chosen[kind].nonzero().flatten()]
+def amount_of(role: str, offset: int, sums: QuerySums) -> Amount:
+    """A role's total weight in each head, and over how many queries."""
+    return sums.at(offset) if role == "offset" else STATISTICS[role].made_of(sums)
 
 
 ROLES = (
@@ -118,33 +88,37 @@ def role_shares(
     offset = BY_OFFSET.get(role, offset if role == "offset" else 0)
     _check(trace, offset, chosen)
     reading = read(trace)
-    pronouns = pronouns_of(reading, trace.sample) if role == "pronoun" else []
-    n_queries = len(pronouns) if role == "pronoun" else n_asked(role, offset, reading)
+    pronouns = pronouns_of(reading, trace.sample) if role == "pronoun" else None
+    if pronouns is None:
+        none = SummedQueries(reading.kinds, 1, trace.n_tokens, abs(offset)).sums()
+        n_queries = int(amount_of(role, offset, none)[1])
+    else:
+        n_queries = len(pronouns)
     most = max(layer.n_heads for layer in trace.layers)
     shares = np.full((len(chosen), most), np.nan, dtype=np.float32)
     for place, number in enumerate(chosen):
         layer = trace.layers[number]
         if layer.cross or layer.k.shape[1] != trace.n_tokens or not n_queries:
             continue
-        found = (
-            sums
-            for walk in head_walks(layer, abs(offset))
-            for sums in sums_of(walk, reading, (offset,))
-        )
-        for head, sums in enumerate(found):
-            if role == "pronoun":
-                total = _linked(layer, head, sums, reading, pronouns)
-            else:
-                total = weight_on(role, offset, sums, reading)
-            shares[place, head] = total / n_queries
+        summed = summed_of(layer, reading, abs(offset))
+        for walk in head_walks(layer, abs(offset)):
+            summed.add_all(walk)
+        sums = summed.sums()
+        if pronouns is None:
+            total = amount_of(role, offset, sums)[0].cpu()
+        else:
+            total = _linked(layer, sums, reading, pronouns)
+        shares[place, : layer.n_heads] = (total / n_queries).numpy()
     return RoleShares(shares, chosen, role, offset, n_queries)
 
 
 def _linked(
-    layer: LayerTrace, head: int, sums: QuerySums, reading: RunTokens, pronouns: list[int]
-) -> float:
-    means = sums.to_key / reading.real.sum().to(sums.to_key.device)
-    return float(n_linked(layer, head, means, reading, pronouns))
+    layer: LayerTrace, sums: QuerySums, reading: RunTokens, pronouns: list[int]
+) -> Int[Tensor, " head"]:
+    means = sums.by_key[:, 0] / sums.n_real[0]
+    return torch.tensor(
+        [n_linked(layer, head, means[head], reading, pronouns) for head in range(layer.n_heads)]
+    )
 
 
 def _check(trace: Trace, offset: int, layers: tuple[int, ...]) -> None:
