@@ -42,27 +42,20 @@ def test_kinds_of_keys_are_sums_of_columns(minilm, text):
         assert found.n_queries == trace.n_tokens
 
 
-@pytest.mark.parametrize(
-    ("role", "given", "offset"),
-    [("previous", 0, -1), ("next", 0, 1), ("same", 0, 0), ("offset", -2, -2), ("offset", 3, 3)],
-)
-def test_offsets_are_means_of_diagonals(run, role, given, offset):
-    found = role_shares(run, role, offset=given)
-    bands = np.diagonal(whole_maps(run), offset, axis1=2, axis2=3)
-    assert np.abs(found.shares - bands.mean(axis=-1)).max() <= 2e-5
-    assert found.offset == offset and found.n_queries == run.n_tokens - abs(offset)
-
-
-@pytest.mark.parametrize("offset", [-2, 0, 3])
-def test_offsets_of_a_padded_run_in_blocks_are_of_its_real_tokens(minilm, monkeypatch, offset):
+@pytest.mark.parametrize("in_blocks", [False, True])
+def test_offsets_are_means_of_diagonals_over_real_tokens(minilm, monkeypatch, in_blocks):
     trace = vz.capture(minilm, [WOMAN, f"{WOMAN}, and {TIRED}"])[0]
     n, real = trace.n_tokens, int(trace.valid.sum())
     assert real < n
-    monkeypatch.setattr(head_rows, "BLOCK_BYTES", 4 * n * 3)  # three rows
-    found = role_shares(trace, "offset", offset=offset)
-    bands = np.diagonal(whole_maps(trace)[:, :, :real, :real], offset, axis1=2, axis2=3)
-    assert np.abs(found.shares - bands.mean(axis=-1)).max() <= 2e-5
-    assert found.n_queries == real - abs(offset)
+    maps = whole_maps(trace)[:, :, :real, :real]
+    if in_blocks:
+        monkeypatch.setattr(head_rows, "BLOCK_BYTES", 4 * n * 3)  # three rows
+    named = [("previous", 0, -1), ("next", 0, 1), ("same", 0, 0)]
+    for role, given, offset in (*named, ("offset", -2, -2), ("offset", 0, 0), ("offset", 3, 3)):
+        found = role_shares(trace, role, offset=given)
+        bands = np.diagonal(maps, offset, axis1=2, axis2=3)
+        assert np.abs(found.shares - bands.mean(axis=-1)).max() <= 2e-5, (role, given)
+        assert found.offset == offset and found.n_queries == real - abs(offset)
 
 
 def test_between_the_texts_of_a_pair_words_count(run):

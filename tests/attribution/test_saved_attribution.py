@@ -76,12 +76,16 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-def test_what_is_not_understood_is_refused(minilm, tmp_path, fault):
-    path = tmp_path / "found.safetensors"
+def test_what_is_not_understood_is_refused(minilm, tmp_path):
+    path, told = tmp_path / "found.safetensors", r"is damaged or was changed: .*; save it again"
     vz.attribute(minilm, "a cat", token=1).save(path)
-    FAULTS[fault](path)
-    refused(TraceError, r"is damaged or was changed: .*; save it again", vz.Attribution.load, path)
+    whole = path.read_bytes()
+    for name, spoil in FAULTS.items():
+        path.write_bytes(whole)
+        spoil(path)
+        with pytest.raises(TraceError, match=told):
+            vz.Attribution.load(path)
+            pytest.fail(f"{name} was read")
 
 
 def test_a_run_is_no_attribution_and_a_part_of_another_version_is_said(minilm, tmp_path):

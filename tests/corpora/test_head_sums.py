@@ -178,9 +178,9 @@ def test_parts_of_other_models_are_refused(grammar):
         HeadSums.empty(4, 4, k=3).merge(HeadSums.empty(4, 4, k=5))
 
 
-EARLY, LATE, CHUNK = 256, 1_024, 128  # whole chunks: what came before is measured by then
+EARLY, LATE, CHUNK = 256, 512, 128  # whole chunks: what came before is measured by then
 WORDS = ("keys", "cabinet", "box", "cat", "dog", "near", "old")
-GROWTH = 30_000  # bytes; the texts alone are twice as many
+GROWTH = 15_000  # bytes; the texts alone are more
 
 
 def held_by_us() -> int:

@@ -43,17 +43,14 @@ def test_a_file_is_read_word_by_word(file):
     assert second.arcs == ((0, 2, "case"), (1, 2, "det"))
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
+def test_what_is_not_conllu_is_refused(file, grammar):
+    for content, message in (
         ("1\tThe\n", "Line 1 of trees.conllu has 2 columns"),
         ("1\tThe\t_\t_\t_\t_\t7\tdet\t_\t_\n", "up to 1"),
         ("1\tThe\t_\t_\t_\t_\tx\tdet\t_\t_\n\n", "before line 2"),
-    ],
-)
-def test_what_is_not_conllu_is_refused(file, minilm, content, message):
-    file.write_text(content, encoding="utf-8")
-    refused(InputError, message, relations, minilm, file)
+    ):
+        file.write_text(content, encoding="utf-8")
+        refused(InputError, message, relations, grammar, file)
 
 
 def by_loops(encoder, sentences, direction):

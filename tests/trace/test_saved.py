@@ -185,27 +185,34 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-def test_what_is_not_understood_is_refused(saved, fault):
-    FAULTS[fault](saved)
-    with pytest.raises(TraceError) as told:
-        vz.Trace.load(saved)
-    assert str(told.value).endswith(".") and len(str(told.value)) < 400
-    assert not re.search(r"Error|object|\btype\b|NoneType|unhashable|'layers", str(told.value))
+def test_what_is_not_understood_is_refused(saved):
+    whole = saved.read_bytes()
+    for name, spoil in FAULTS.items():
+        saved.write_bytes(whole)
+        spoil(saved)
+        try:
+            vz.Trace.load(saved)
+        except TraceError as fault:
+            told = str(fault)
+            assert told.endswith(".") and len(told) < 400, name
+            odd = r"Error|object|\btype\b|NoneType|unhashable|'layers"
+            assert not re.search(odd, told), (name, told)
+        else:
+            pytest.fail(f"{name} was read")
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_a_bit_that_was_flipped_is_found_or_changes_nothing(saved, trace, seed):
-    content = bytearray(saved.read_bytes())
-    place = random.Random(seed).randrange(8 * len(content))
-    content[place // 8] ^= 1 << place % 8
-    saved.write_bytes(content)
-    try:
-        back = vz.Trace.load(saved)
-    except TraceError:
-        return
-    assert all(map(torch.equal, trace.hidden_states, back.hidden_states))
-    assert back.tokens == trace.tokens and back.notes == trace.notes
+def test_a_bit_that_was_flipped_is_found_or_changes_nothing(saved, trace):
+    whole = saved.read_bytes()
+    for seed in range(12):
+        content, place = bytearray(whole), random.Random(seed).randrange(8 * len(whole))
+        content[place // 8] ^= 1 << place % 8
+        saved.write_bytes(content)
+        try:
+            back = vz.Trace.load(saved)
+        except TraceError:
+            continue
+        assert all(map(torch.equal, trace.hidden_states, back.hidden_states)), seed
+        assert back.tokens == trace.tokens and back.notes == trace.notes, seed
 
 
 def test_a_fact_that_was_changed_is_damage_even_where_it_reads_as_another_versions(saved):

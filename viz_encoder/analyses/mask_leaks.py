@@ -11,7 +11,6 @@ from viz_encoder.arguments import Count, public
 from viz_encoder.errors import InputError
 from viz_encoder.result import ArrayResult
 from viz_encoder.trace import LayerTrace, Trace
-from viz_encoder.trace.intended import known_empty, require_fits
 from viz_encoder.trace.map_view import Head, heads_of
 
 
@@ -53,7 +52,7 @@ def mask_leaks(
     Raises:
         InputError: intent or where is not bool, or its shape does not fit the run.
     """
-    require_fits(trace, intent)
+    _require_fits(trace, intent)
     intent = intent.cpu()
     real = trace.valid.cpu()
     found = [_layer(layer, intent, real) for layer in trace.layers]
@@ -79,7 +78,7 @@ def _layer(
     every = list(range(layer.n_heads))
     for rows, weights in layer.blocks(slice(0, layer.n_heads)):
         counted = (~intent[rows] & real[rows, None]).to(weights.device)
-        forbidden = known_empty(layer, weights, every, rows).masked_fill(~counted, 0.0)
+        forbidden = _known_empty(layer, weights, every, rows).masked_fill(~counted, 0.0)
         mass += forbidden.sum(dim=(1, 2)).cpu()
         largest, place = forbidden.flatten(1).max(dim=1)
         worse = (largest.cpu() > leak) | (largest.cpu().isnan() & ~leak.isnan())
@@ -168,7 +167,7 @@ def mask_panels(
         InputError: the intent is not bool, or not of the run's size.
         SelectionError: no such layer or head.
     """
-    require_fits(trace, intent)
+    _require_fits(trace, intent)
     heads, ran = heads_of(trace, layer, head), trace.layers[layer]
     judged = [one for one in heads if where is None or where[layer, one]]
     weights, forbidden = _fused(ran, head, heads), ~intent.cpu().numpy()
@@ -198,10 +197,10 @@ def _fused(layer: LayerTrace, head: Head, heads: list[int]) -> Float[np.ndarray,
         return np.zeros((layer.q.shape[1], layer.k.shape[1]), np.float32)
     blocks = []
     for rows, first in layer.blocks(slice(heads[0], heads[0] + 1)):
-        fused = known_empty(layer, first, heads[:1], rows)[0].cpu()
+        fused = _known_empty(layer, first, heads[:1], rows)[0].cpu()
         for one in heads[1:]:
             found = layer.weights(slice(one, one + 1), rows)
-            more = known_empty(layer, found, [one], rows)[0].cpu()
+            more = _known_empty(layer, found, [one], rows)[0].cpu()
             fused = torch.maximum(fused, more) if head == "max" else fused + more
         blocks.append(fused if head == "max" else fused / len(heads))
     return torch.cat(blocks).numpy()
@@ -219,3 +218,30 @@ def _pool(
         return np.array(values)
     rows = np.maximum.reduceat(values, edges[:-1], axis=0)
     return np.maximum.reduceat(rows, key_edges[:-1], axis=1)
+
+
+def _require_fits(trace: Trace, intent: Tensor) -> None:
+    """Raise if the intended mask's size differs from the maps'.
+
+    Raises:
+        InputError: it is not bool, or its queries or keys do not match the run.
+    """
+    shape = trace.n_tokens, trace.layers[0].k.shape[1]
+    if intent.dtype != torch.bool or tuple(intent.shape) != shape:
+        keys = "" if shape[0] == shape[1] else ", (query, key)"
+        raise InputError(
+            f"The intended mask is {intent.dtype} of shape {tuple(intent.shape)}; this run needs "
+            f"torch.bool of shape {shape}{keys}, True = may attend."
+        )
+
+
+def _known_empty(
+    layer: LayerTrace, weights: Float[Tensor, "head query key"], heads: list[int], rows: slice
+) -> Float[Tensor, "head query key"]:
+    """Set rows of queries that may attend to nothing to 0, where other models give NaN."""
+    weights = weights.float()
+    if layer.mask is None:
+        return weights
+    mask = layer.mask[heads] if layer.mask.shape[0] > 1 else layer.mask
+    mask = mask[:, rows] if mask.shape[1] > 1 else mask
+    return weights.masked_fill(~mask.any(dim=-1, keepdim=True), 0.0)

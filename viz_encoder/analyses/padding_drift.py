@@ -23,6 +23,7 @@ from viz_encoder.trace.states import (
     unlike_declared,
 )
 
+NAN = float("nan")
 CASES = {  # name: what is done in the padded batch
     "masked": "The encoder and the pooling both get the mask: nothing should change.",
     "zeroed": "Hidden states of padding are set to zero, then pooled like those of real tokens.",
@@ -169,20 +170,18 @@ def _drift(
     case: str,
     alone: Float[np.ndarray, " d_pooled"],
     vector: Float[np.ndarray, " d_pooled"],
-    n_tokens: int,
-    n_padding: int,
-    last: int,
+    *places: int,
 ) -> Drift:
+    """places: how many tokens, how many of padding, and the last of the tokens."""
     a, b = alone.astype(np.float64), vector.astype(np.float64)
-    length = float(np.linalg.norm(a))
-    product = length * float(np.linalg.norm(b))
+    lengths = float(np.linalg.norm(a)), float(np.linalg.norm(b))
     return Drift(
         method,
         case,
         largest=float(np.abs(a - b).max()),
-        relative=float(np.linalg.norm(a - b)) / length if length else float("nan"),
-        cosine=1 - float(a @ b) / product if product else float("nan"),
-        why=_why(method, case, a, b, n_tokens, n_padding, last),
+        relative=float(np.linalg.norm(a - b)) / lengths[0] if lengths[0] else NAN,
+        cosine=1 - float(a @ b) / (lengths[0] * lengths[1]) if all(lengths) else NAN,
+        why=_why(method, case, a, b, places),
     )
 
 
@@ -191,12 +190,11 @@ def _why(
     case: str,
     alone: Float[np.ndarray, " d_pooled"],
     vector: Float[np.ndarray, " d_pooled"],
-    n_tokens: int,
-    n_padding: int,
-    last: int,
+    places: tuple[int, ...],
 ) -> str:
+    n_tokens, n_padding, last = places
     total = n_tokens + n_padding
-    ratio = float(np.linalg.norm(vector) / np.linalg.norm(alone)) if alone.any() else float("nan")
+    ratio = float(np.linalg.norm(vector) / np.linalg.norm(alone)) if alone.any() else NAN
     raised = int((np.abs(vector - alone) > 1e-5 * np.abs(alone).max()).sum())
     if case == "masked":
         return "Padding takes no part; what is left is float32 rounding."

@@ -80,7 +80,7 @@ class BlockStep(SeriesResult[Stage], items="stages"):
     apart: float  # from the hidden state that ran, relative to its largest value
 
     def columns(self) -> Columns:
-        """distance from the hidden state that ran, relative to its largest value"""
+        """One line per stage."""
         lengths = [np.nan if one.length is None else one.length for one in self.stages]
         return {
             "stage": [one.name for one in self.stages],
