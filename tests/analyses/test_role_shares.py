@@ -20,13 +20,6 @@ def run(minilm):
     return vz.capture(minilm, PAIR)
 
 
-def is_word(trace) -> np.ndarray:
-    special, tokens = trace.sample.special, trace.tokens
-    return np.array(
-        [t.strip("#").isalnum() and not s for t, s in zip(tokens, special, strict=True)]
-    )
-
-
 @pytest.mark.parametrize("text", [TIRED, PAIR])
 def test_kinds_of_keys_are_sums_of_columns(minilm, text):
     trace = vz.capture(minilm, text)
@@ -56,20 +49,6 @@ def test_offsets_are_means_of_diagonals_over_real_tokens(minilm, monkeypatch, in
         bands = np.diagonal(maps, offset, axis1=2, axis2=3)
         assert np.abs(found.shares - bands.mean(axis=-1)).max() <= 2e-5, (role, given)
         assert found.offset == offset and found.n_queries == real - abs(offset)
-
-
-def test_between_the_texts_of_a_pair_words_count(run):
-    maps, words = whole_maps(run), is_word(run)
-    side = np.array(run.sample.segments)
-    first, second = words & (side == 0), words & (side == 1)
-    found = {role: role_shares(run, role) for role in ("a_to_b", "b_to_a", "across")}
-    for role, queries, keys in (("a_to_b", first, second), ("b_to_a", second, first)):
-        expected = maps[:, :, queries][..., keys].sum(axis=-1).mean(axis=-1)
-        assert np.abs(found[role].shares - expected).max() <= 2e-5
-        assert found[role].n_queries == queries.sum() and expected.max() > 0.3
-    n = first.sum(), second.sum()
-    both = (found["a_to_b"].shares * n[0] + found["b_to_a"].shares * n[1]) / sum(n)
-    assert np.abs(found["across"].shares - both).max() <= 2e-5
 
 
 def linked(trace, pronoun: str, targets: list[str]) -> np.ndarray:

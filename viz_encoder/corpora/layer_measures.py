@@ -42,14 +42,6 @@ class LayerSums(SummedQueries):
         self.places = torch.arange(n_tokens, device=tokens.real.device)
         self.no_keys = (self.tokens.real - self.tokens.plain).nonzero(as_tuple=True)
 
-    def run(self) -> None:
-        """Go through all rows of all heads, within a budget of weights at a time."""
-        n_tokens = self.layer.q.shape[1]
-        budget = budget_of(self.layer, BLOCK_BYTES, BLOCK_BYTES_GPU)
-        n_rows = min(n_tokens, rows_at_once(n_tokens, budget))
-        for walk in walks(self.layer, n_rows, budget, self.span or 0):
-            self.add_all(walk)
-
     def add(self, walk: RowWalk, rows: slice, weights: Float[Tensor, "head query key"]) -> None:
         """Some heads' rows; both blocks are written over."""
         heads, scores = walk.heads, walk.scores
@@ -89,8 +81,12 @@ class LayerSums(SummedQueries):
 
 def measure_layer(record: LayerRecord, tokens: TokenKinds) -> Measures:
     """Measure one layer's heads over a batch, each text separately, without keeping maps."""
-    ran = LayerSums(side_by_side(record), tokens)
-    ran.run()
+    layer = side_by_side(record)
+    ran, n_tokens = LayerSums(layer, tokens), layer.q.shape[1]
+    budget = budget_of(layer, BLOCK_BYTES, BLOCK_BYTES_GPU)
+    n_rows = min(n_tokens, rows_at_once(n_tokens, budget))
+    for walk in walks(layer, n_rows, budget, ran.span or 0):
+        ran.add_all(walk)
     sums = replace(ran.sums(), distance=ran.distance, by_query=ran.by_query)
     found = values_of(STATISTICS, sums).T, ran.score, ran.query, ran.key
     statistics, *best = (each.unflatten(0, (-1, ran.n_each)) for each in found)

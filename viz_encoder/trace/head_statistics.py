@@ -1,8 +1,4 @@
-"""Head statistics: each number of a head as what it is made of, in words, and its range.
-
-To add one, declare it: in STATISTICS for the survey, every page and corpora, or in CONFIDENCE's
-place and ROLES for corpora alone.
-"""
+"""Head statistics: each number of a head as what it is made of, in words, and its range."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
