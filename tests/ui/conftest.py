@@ -1,12 +1,15 @@
 """One server and one Chromium for all tests of the page."""
 
+import base64
 import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from urllib.parse import urlencode
 
+import httpx
 import pytest
 from gradio_client import Client
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
@@ -15,7 +18,8 @@ import viz_encoder as vz
 from tests.ui.bare_page import bare_page
 from tests.ui.shared_page import KeptPages, SharedPages
 from tests.ui.shared_tab import SharedTab
-from tests.ui.texts import SENTENCES
+from tests.ui.texts import PICTURES, SENTENCES
+from viz_encoder.bundled import asset
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.trace import Trace
 from viz_encoder.ui.serve import Server, ServerSettings, listen, make_app
@@ -81,10 +85,30 @@ def key(client: Client) -> str:
     return client.predict(SENTENCES[0], api_name="/run_text")["key"]
 
 
+@pytest.fixture(scope="module")
+def digit(client: Client) -> str:
+    """A run of a picture on the server."""
+    picture = in_base64(asset(PICTURES["a digit"]))
+    return client.predict(picture, api_name="/run_picture")["key"]
+
+
+@pytest.fixture(scope="module")
+def of_file(client: Client, plain: Trace, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A saved run of that sentence, of a model that is not on the server."""
+    of_another_model(plain).save(path := tmp_path_factory.mktemp("runs") / "run.safetensors")
+    return client.predict(in_base64(path), api_name="/open_saved")["key"]
+
+
+@pytest.fixture(scope="session")
+def models() -> Models:
+    """The built-in models, each loaded once."""
+    return Models("cpu")
+
+
 @pytest.fixture
-def runner() -> Runner:
+def runner(models: Models) -> Runner:
     """What runs models for the page, without any run so far."""
-    return Runner(Models("cpu"), TraceStore())
+    return Runner(models, TraceStore())
 
 
 @pytest.fixture(scope="session")
@@ -181,13 +205,25 @@ def compare_with(page: Page, key: str) -> None:
 
 
 def described(page: Page) -> None:
-    """Wait until chips say their numbers to screen readers, too: they do once the page is idle."""
+    """Wait until the page is idle: what came was read, and chips say their numbers to readers."""
     page.evaluate("new Promise((done) => requestIdleCallback(() => requestIdleCallback(done)))")
 
 
 def of_another_model(trace: Trace) -> Trace:
     """The same run under the name of a model that no server offers."""
     return replace(trace, origin=replace(trace.origin, model="elsewhere"))
+
+
+def in_base64(path: Path) -> str:
+    """A file as the endpoints take it."""
+    return base64.b64encode(path.read_bytes()).decode()
+
+
+def begun(site: str, name: str, *given: object) -> str:
+    """Call an endpoint; returns the address at which it answers."""
+    call = f"{site}gradio_api/call/{name}"
+    answer = httpx.post(call, json={"data": given}, timeout=60).raise_for_status()
+    return f"{call}/{answer.json()['event_id']}"
 
 
 @contextmanager

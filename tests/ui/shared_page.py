@@ -58,8 +58,9 @@ BACK = """([before, place]) => {
     if (String(before.pressed[tab.textContent]) === "true") tab.click();
   }
   document.querySelector("[data-direction=looks][aria-pressed=false]")?.click();
-  for (const node of all(".viz-root :is(input, select, textarea)")) {
-    const value = before.controls[node.id || `${node.name}=${node.value}`]?.[0];
+  for (const node of all("#viz-text-a textarea, .viz-root :is(input, select, textarea)")) {
+    const typed = node.closest("#viz-text-a") ? before.form.a[0] : undefined;
+    const value = typed ?? before.controls[node.id || `${node.name}=${node.value}`]?.[0];
     if (value === undefined) continue;
     if (["checkbox", "radio"].includes(node.type)) {
       if (node.checked !== value && (value || node.type === "checkbox")) node.click();
@@ -75,6 +76,7 @@ BACK = """([before, place]) => {
   }
   const { map, selection } = vizTab;
   selection.set(place);
+  selection.keep({}); // the order of the atlas
   selection.flush();
   const linked = new URLSearchParams(before.link.address);
   const named = [...new URLSearchParams(location.search).keys()];

@@ -60,28 +60,6 @@ def test_the_order_is_that_of_the_statistic(opened, surveyed):
     assert shown(opened) == before
 
 
-@pytest.mark.slow
-def test_it_waits_for_all_layers(visit):
-    opened = visit()
-    page = opened.page
-    held = []
-    page.route("**/statistics?layer=4", lambda route: held.append(route))
-    page.reload()
-    page.wait_for_function("window.vizTab?.measures.layers.length === 4")
-    page.select_option("#viz-order", "highest")
-    page.fill("#viz-find", "previous token")
-    assert shown(opened) == names(range(72))
-    said = page.inner_text(".viz-order-said")
-    assert "Ordering once all layers are computed: layer 4 of 6" in said
-    assert "Searching once all layers are computed: layer 4 of 6" in said
-    for route in held:
-        route.continue_()
-    page.unroute("**/statistics?layer=4")
-    page.wait_for_selector(KNOWN)
-    assert shown(opened) != names(range(72))
-    assert "Ordering" not in page.inner_text(".viz-order-said")
-
-
 @pytest.mark.parametrize(
     ("text", "statistic", "bound", "says"),
     [
@@ -158,6 +136,23 @@ def test_nothing_below_moves_as_layers_come(visit):
     assert page.evaluate(place) == before
 
 
+def test_no_choice_is_cut(opened):
+    for name in ("viz-statistic", "viz-order"):
+        opened.page.select_option(f"#{name}", index=1)
+        cut = opened.page.eval_on_selector(
+            f"#{name}",
+            """(select) => {
+              const ruler = document.createElement("canvas").getContext("2d");
+              const style = getComputedStyle(select);
+              ruler.font = style.font;
+              const widths = [...select.options].map((o) => ruler.measureText(o.text).width);
+              const padding = parseFloat(style.paddingLeft) + parseFloat(style.paddingRight);
+              return Math.max(...widths) + padding - select.clientWidth;
+            }""",
+        )
+        assert cut <= 0
+
+
 def test_each_head_has_a_cell_that_can_be_hit(opened):
     page = opened.page
     page.set_viewport_size({"width": 390, "height": 844})
@@ -166,3 +161,47 @@ def test_each_head_has_a_cell_that_can_be_hit(opened):
         ".viz-atlas-cell", "all => all.map(c => c.getBoundingClientRect().width)"
     )
     assert min(sides) >= 16
+
+
+FOUND = "vizTab.measures.heads('previous').map(({ value }) => value)"
+
+
+def shares(trace, layer, head, special):
+    """The map of the tokens that are no special ones, its rows divided by their sums."""
+    kept = [at for at in range(trace.n_tokens) if not special[at]]
+    weights = trace.attention(layer, head).double().numpy()[np.ix_(kept, kept)]
+    return weights / weights.sum(axis=1, keepdims=True)
+
+
+def test_statistics_follow_the_switches_and_say_over_what_they_are(shared, trace):
+    expected = [
+        np.diag(shares(trace, layer, head, trace.sample.special), -1).mean()
+        for layer in range(6)
+        for head in range(12)
+    ]
+    page = shared().page
+    page.select_option("#viz-statistic", "previous")
+    page.select_option("#viz-order", "highest")
+    plain = page.evaluate(FOUND)
+    page.check("#viz-hide")
+    page.check("#viz-renorm")
+    page.wait_for_selector(".viz-atlas[data-painted][data-kept='hide+renorm']")
+    assert page.evaluate(FOUND) == pytest.approx(expected, abs=2e-6)
+    best = int(np.argmax(expected))
+    first = page.get_attribute(".viz-atlas-cell >> nth=0", "data-head")
+    assert first == f"{best // 12}.{best % 12}"
+    said = page.inner_text(".viz-order")
+    assert "Special tokens are left out." in said
+    assert "Rows are renormalized: each is divided by its sum over the tokens shown." in said
+    assert "Maps with special tokens hidden, rows renormalized" in page.inner_text(".viz-atlas")
+    page.fill("#viz-find", "previous token over 0.5")
+    many = sum(value >= 0.5 for value in expected)
+    assert page.inner_text(".viz-order-said").startswith(f"{many} head")
+    page.fill("#viz-find", "special tokens")
+    assert "Special tokens are hidden; show them" in page.inner_text(".viz-order-said")
+    page.fill("#viz-find", "")
+    page.uncheck("#viz-renorm")
+    page.uncheck("#viz-hide")
+    page.wait_for_selector(".viz-atlas[data-painted][data-kept=all]")
+    assert page.evaluate(FOUND) == plain
+    assert "left out. " not in page.inner_text(".viz-order").replace("is left out.", "")

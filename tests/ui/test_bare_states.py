@@ -31,7 +31,7 @@ def test_of_an_oblong_map_every_cell_is_pointed_at_and_nothing_beside_it(bare):
 
 PLAYED = """async () => {
   const { Depth, Player } = await import("/views/layer_player.js");
-  const player = new Player(new Depth(), () => undefined);
+  const player = (window.player = new Player(new Depth(), () => undefined));
   document.querySelector("main").replaceChildren(player.node);
   player.show({ nLayers: 3 });
   player.toggle.click();
@@ -43,8 +43,18 @@ PLAYED = """async () => {
 }"""
 
 
-def test_another_run_stops_the_player(bare):
+def test_the_player_is_stopped_by_another_run_the_last_layer_and_who_wants_less_motion(bare):
     assert bare.evaluate(PLAYED) == [True, False, "Layer 1 (0–1)"]
+    play = bare.get_by_role("button", name="Play the layers")
+    play.click()  # from the last layer it begins again
+    assert bare.evaluate("[player.playing, player.selection.layer]") == [True, 0]
+    bare.wait_for_function("!player.playing")
+    assert bare.inner_text(".viz-player-said") == "Layer 1 (0–1)"
+    play.click()
+    bare.emulate_media(reduced_motion="reduce")
+    play.wait_for(state="hidden")
+    assert bare.evaluate("player.playing") is False
+    bare.emulate_media(reduced_motion="no-preference")
 
 
 GRID = """async () => {

@@ -17,7 +17,6 @@ from viz_encoder.errors import ConfigError, InputError
 from viz_encoder.ui.form.model_panel import model_panel
 from viz_encoder.ui.state.built import POSITIONS, PRESETS, Built, as_listed
 from viz_encoder.ui.state.limits import PUBLIC
-from viz_encoder.ui.state.models import Models
 from viz_encoder.ui.state.recipe import Recipe
 from viz_encoder.ui.state.restoring import restore
 from viz_encoder.ui.state.runner import Runner
@@ -91,7 +90,7 @@ def test_it_runs_untrained_and_the_same_seed_is_the_same_run(runner):
 def test_a_link_builds_it_again(runner):
     asked = {**TINY, "positions": "rotary", "norm": "pre", "gated": True, "seed": 17}
     told = built_run(runner, Built.of(asked))
-    fresh = Runner(Models("cpu"), TraceStore())
+    fresh = Runner(runner.models, TraceStore())
     again = restore(fresh, told["link"])
     both = runner.store.get(told["key"]), fresh.store.get(again["key"])
     assert torch.equal(both[0].trace.output, both[1].trace.output)

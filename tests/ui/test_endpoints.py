@@ -1,6 +1,5 @@
 """The named endpoints through gradio_client, and the binary routes through plain HTTP."""
 
-import base64
 import json
 
 import httpx
@@ -10,6 +9,7 @@ import torch
 from gradio_client.exceptions import AppError
 
 import viz_encoder as vz
+from tests.ui.conftest import begun, in_base64
 from tests.ui.texts import PICTURES, SENTENCES
 from viz_encoder.analyses.survey import STATISTICS
 from viz_encoder.bundled import asset
@@ -31,11 +31,6 @@ NAMES = """
 @pytest.fixture(scope="module")
 def run(client):
     return client.predict(TEXT, api_name="/run_text")
-
-
-def sent(path) -> str:
-    """A file as the endpoints take it."""
-    return base64.b64encode(path.read_bytes()).decode()
 
 
 def fetch(site: str, key: str, path: str) -> np.ndarray:
@@ -77,18 +72,18 @@ def test_a_pair_and_a_picture(client, minilm):
     pair = client.predict(TEXT, "She slept.", api_name="/run_text")
     assert tuple(pair["tokens"]) == vz.capture(minilm, (TEXT, "She slept.")).tokens
     path = asset(PICTURES["a wide scene"])
-    picture = client.predict(sent(path), api_name="/run_picture")
+    picture = client.predict(in_base64(path), api_name="/run_picture")
     grid = vz.capture(vz.load("scene", device="cpu"), path).grid
     assert picture["grid"] == {"rows": grid.n_rows, "cols": grid.n_cols, "prefix": grid.n_prefix}
 
 
 def test_a_saved_run_is_opened(client, site, trace, tmp_path):
     trace.save(tmp_path / "run.safetensors")
-    opened = client.predict(sent(tmp_path / "run.safetensors"), api_name="/open_saved")
+    opened = client.predict(in_base64(tmp_path / "run.safetensors"), api_name="/open_saved")
     assert tuple(opened["tokens"]) == trace.tokens
     whole = fetch(site, opened["key"], "map?layer=3&head=5")
     assert np.abs(whole - trace.attention(3, 5).numpy()).max() <= 1e-6
-    other = sent(asset(PICTURES["a digit"]))
+    other = in_base64(asset(PICTURES["a digit"]))
     with pytest.raises(AppError, match="not a saved trace"):
         client.predict(other, api_name="/open_saved")
 
@@ -119,9 +114,7 @@ def test_a_fault_is_a_plain_sentence(client, arguments, api_name, says):
 
 def ask(site: str, api_name: str, *values: object) -> str:
     """The sentence that an endpoint refuses with, over plain HTTP; "" where it answers."""
-    url = f"{site}gradio_api/call{api_name}"
-    event = httpx.post(url, json={"data": values}).json()["event_id"]
-    told = httpx.get(f"{url}/{event}", timeout=60).text
+    told = httpx.get(begun(site, api_name.removeprefix("/"), *values), timeout=60).text
     if "event: complete" in told:
         return ""
     return json.loads(told.split("data: ", 1)[1].split("\n", 1)[0])["error"]

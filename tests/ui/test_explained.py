@@ -1,8 +1,6 @@
 """Explore's question: its answer, routes and heads are those of `vz.attribute`, and lead on."""
 
-import base64
 import io
-from xml.etree import ElementTree
 
 import httpx
 import numpy as np
@@ -10,7 +8,7 @@ import pytest
 from PIL import Image
 
 import viz_encoder as vz
-from tests.ui.conftest import of_another_model, saved
+from tests.ui.conftest import saved
 from tests.ui.texts import MASKED, PICTURES, SENTENCES
 from viz_encoder.attribution import weight_routes
 from viz_encoder.bundled import asset
@@ -247,34 +245,10 @@ def test_a_text_against_itself_says_that_nothing_differs_beside_its_weights(expl
     page.fill("#viz-explain-rival", SENTENCES[0])
     page.press("#viz-explain-rival", "Enter")
     page.wait_for_selector(".viz-answer:has-text('nothing made them differ')")
-    assert (
-        page.inner_text(".viz-measure[aria-pressed=true] b") == "Attention"
-    )  # which the map shows
+    shown = page.inner_text(".viz-measure[aria-pressed=true] b")
+    assert shown == "Attention"  # which the map shows
     page.wait_for_selector(".viz-map h3:text-matches('^Layer ')")
     assert page.inner_text(".viz-legend-title").startswith("Attention weight")
-
-
-@pytest.mark.slow
-def test_what_is_drawn_is_saved(explore, minilm):
-    page = explore(query=3)
-    found = vz.attribute(minilm, SENTENCES[0], of="state", token=3)
-    files = {}
-    for kind in ("PNG", "SVG", "CSV", "npz"):
-        _, files[kind] = saved(page, ".viz-how", kind)
-    assert files["SVG"].startswith(b"<svg") and b"animal" in files["SVG"]
-    drawing = ElementTree.fromstring(files["SVG"])
-    assert minilm.card.name in files["SVG"].decode() and SENTENCES[0] in files["SVG"].decode()
-    title, *texts = (
-        node.text or "" for node in drawing if node.tag.split("}")[1] in ("title", "text")
-    )
-    assert title.startswith(page.inner_text(".viz-answer")) and " ".join(texts).startswith(title)
-    size = [2 * int(drawing.get(side)) for side in ("width", "height")]
-    picture = Image.open(io.BytesIO(files["PNG"]))
-    assert list(picture.size) == size and len(picture.convert("RGB").getcolors(9999)) > 9
-    held = np.load(io.BytesIO(files["npz"]))
-    values = next(held[name] for name in held.files if held[name].shape == found.states.shape)
-    np.testing.assert_allclose(values, found.states, atol=1e-6)
-    assert len(files["CSV"].decode().splitlines()) > found.states.size / len(found.tokens)
 
 
 def test_weak_links_are_left_out_by_a_slider_that_says_below_which_share(explore, minilm):
@@ -342,18 +316,15 @@ def test_a_picture_has_an_overlay_a_block(explore):
     )
 
 
-def test_a_run_without_its_model_says_why(visit, client, minilm, tmp_path):
-    of_another_model(vz.capture(minilm, "a run")).save(tmp_path / "run.safetensors")
-    sent = base64.b64encode((tmp_path / "run.safetensors").read_bytes()).decode()
-    run = client.predict(sent, api_name="/open_saved")
-    opened = visit(run=run["key"])
+def test_a_run_without_its_model_says_why(visit, of_file, plain):
+    opened = visit(run=of_file)
     opened.page.wait_for_selector(".viz-how[data-painted]", state="attached")
     page = opened.page
     assert "The model of this run is not loaded here" in page.inner_text(".viz-measure-said")
     assert page.inner_text(".viz-answer").startswith("Going by attention alone, ")
     assert page.is_disabled("[data-measure=contribution]")
     asked(page, ":attention:")
-    routes = weight_routes(vz.capture(minilm, "a run"), 0)
+    routes = weight_routes(plain, 0)
     expected = [[percent(share) for share in row] for row in routes.nodes.tolist()]
     assert drawn(page, routes.nodes.shape).tolist() == expected
     page.click(".viz-share-grid [data-head='2.3']")

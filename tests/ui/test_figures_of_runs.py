@@ -12,7 +12,6 @@ import pytest
 from gradio_client.exceptions import AppError
 
 import viz_encoder as vz
-from tests.ui.conftest import of_another_model
 from viz_encoder.analyses.value_weighted import value_weighted_sum
 from viz_encoder.export.figure_tables import figure_csv
 from viz_encoder.figures.options import VIEWS
@@ -118,15 +117,12 @@ def test_each_view_says_what_it_takes_and_measures(site, run, minilm):
     assert "This run read a text" in listed["patch_overlay"]["missing"]
 
 
-def test_a_saved_run_has_no_model(site, client, minilm, tmp_path):
-    of_another_model(vz.capture(minilm, "a run")).save(tmp_path / "run.safetensors")
-    sent = base64.b64encode((tmp_path / "run.safetensors").read_bytes()).decode()
-    key = client.predict(sent, api_name="/open_saved")["key"]
-    listed = httpx.get(f"{site}viz/run/{key}/views").json()
+def test_a_saved_run_has_no_model(site, of_file):
+    listed = httpx.get(f"{site}viz/run/{of_file}/views").json()
     for view in ("routes", "value_weighted", "value_weighted_depth"):
         assert listed[view]["missing"].startswith("The model of this run is not loaded here")
     assert not listed["rollout"]["missing"]
-    answer = httpx.get(f"{site}viz/run/{key}/figure/routes")
+    answer = httpx.get(f"{site}viz/run/{of_file}/figure/routes")
     assert "The model of this run is not loaded here" in answer.json()["message"]
 
 

@@ -2,6 +2,7 @@
 
 import io
 import json
+from dataclasses import replace
 from urllib.parse import unquote
 
 import numpy as np
@@ -9,25 +10,23 @@ import pytest
 import torch
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
-from gradio_client import Client
 from gradio_client.exceptions import AppError
 from sklearn.metrics.pairwise import cosine_similarity
 
 import viz_encoder as vz
 from tests.ui.conftest import saved, until_said
 from tests.ui.reruns import put
-from tests.ui.texts import MASKED, SENTENCES
+from tests.ui.texts import MASKED
 from viz_encoder.analyses.nearest_tokens import nearest_tokens
 from viz_encoder.analyses.projection import projection
 from viz_encoder.analyses.residual_change import hidden_change, residual_change
 from viz_encoder.analyses.token_similarity import over_smoothing, token_similarity
+from viz_encoder.config import HeadConfig
 from viz_encoder.ui.serve import add_routes
 from viz_encoder.ui.state.models import Models
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.state.store import TraceStore
 from viz_encoder.ui.tabs.vectors.states import around
-
-SENTENCE = SENTENCES[0]
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +57,7 @@ def attention_alone():
 
 
 @pytest.fixture(scope="module")
-def client(minilm, trace, grammar, masked, long_run):
+def routes(minilm, trace, grammar, masked, long_run):
     """The routes over three runs, by name."""
     store, app = TraceStore(), FastAPI()
     add_routes(app, Runner(Models("cpu"), store))
@@ -94,26 +93,26 @@ def close(got, expected) -> None:
 
 
 @pytest.mark.parametrize("hide", [True, False])
-def test_routes_give_what_the_analyses_find(client, trace, hide):
+def test_routes_give_what_the_analyses_find(routes, trace, hide):
     def route(path):
-        return array(client("text", f"{path}{'&' if '?' in path else '?'}hide_special={hide}"))
+        return array(routes("text", f"{path}{'&' if '?' in path else '?'}hide_special={hide}"))
 
     only = {"hide_special": hide}
     close(route("token_similarity?layer=4"), token_similarity(trace, 4, **only).cosines)
-    lines = client("text", f"over_smoothing?hide_special={hide}").json()
+    lines = routes("text", f"over_smoothing?hide_special={hide}").json()
     found = over_smoothing(trace, **only)
     close(lines["cosine"], found.cosine)
     close(lines["apart"], found.apart)
 
 
-def test_a_long_document_is_answered(client, long_run):
+def test_a_long_document_is_answered(routes, long_run):
     trace = long_run[0]
-    blocks = client("long", "token_similarity?layer=3")
+    blocks = routes("long", "token_similarity?layer=3")
     close(array(blocks), token_similarity(trace, 3, size=512).cosines)
     assert json.loads(unquote(blocks.headers["x-about"]))["edges"][:2] == [0, 4]
-    nearest = client("long", "nearest_tokens?layer=3&token=700").json()
+    nearest = routes("long", "nearest_tokens?layer=3&token=700").json()
     assert nearest["neighbors"] == nearest_tokens(trace, 700, 3, n=10).neighbors.tolist()
-    missing = client("saved", "residual_change").json()["message"]
+    missing = routes("saved", "residual_change").json()["message"]
     assert "model of this run is not loaded here" in missing
 
 
@@ -125,19 +124,19 @@ def test_a_long_document_is_answered(client, long_run):
         ("saved", "The model of this run is not loaded here"),
     ],
 )
-def test_why_a_block_is_not_taken_apart(client, run, said):
-    missing = client(run, "../views").json()["residual_change"]["missing"]
+def test_why_a_block_is_not_taken_apart(routes, run, said):
+    missing = routes(run, "../views").json()["residual_change"]["missing"]
     assert missing.startswith(said) and bool(missing) == bool(said)
 
 
-def test_files_hold_the_same_numbers(client, trace):
+def test_files_hold_the_same_numbers(routes, trace):
     hidden = states(trace)
-    file = client("text", "take/token_similarity.npz?layer=2")
+    file = routes("text", "take/token_similarity.npz?layer=2")
     assert 'filename="token_similarity.npz"' in file.headers["content-disposition"]
     with np.load(io.BytesIO(file.content)) as held:
         close(held["cosines"], cosine_similarity(hidden[2]))
         assert held["token_names"].tolist() == list(trace.tokens)
-    lines = client("text", "take/nearest_tokens.csv?layer=2&token=4").text.splitlines()
+    lines = routes("text", "take/nearest_tokens.csv?layer=2&token=4").text.splitlines()
     near = nearest_tokens(trace, 4, 2, n=10)
     assert lines[1].split(",")[1] == str(near.neighbors[0])
     close([float(line.split(",")[-1]) for line in lines[1:]], near.cosines)
@@ -153,14 +152,14 @@ def test_files_hold_the_same_numbers(client, trace):
         ("logit_lens", "has no prediction head"),
     ],
 )
-def test_what_is_not_there_is_said(client, path, said):
-    answer = client("text", path)
+def test_what_is_not_there_is_said(routes, path, said):
+    answer = routes("text", path)
     assert answer.status_code == 404
     assert said in answer.json()["message"]
 
 
-def test_the_lens_reads_a_window_of_a_long_text(client, masked, minilm):
-    found = client("masked", "logit_lens?token=2").json()
+def test_the_lens_reads_a_window_of_a_long_text(routes, masked, minilm):
+    found = routes("masked", "logit_lens?token=2").json()
     assert found["tokens"] == list(range(masked.n_tokens))
     text = vz.capture(minilm, "the cat sees the dog " * 12)
     last = text.n_tokens
@@ -168,9 +167,7 @@ def test_the_lens_reads_a_window_of_a_long_text(client, masked, minilm):
         assert around(text, token) == list(range(first, first + 32))
 
 
-def test_the_endpoint_names_every_field(site, trace, minilm):
-    client = Client(site, verbose=False)
-    key = client.predict(SENTENCE, api_name="/run_text")["key"]
+def test_the_endpoint_names_every_field(client, key, trace, minilm):
 
     def ask(*given, **more):
         return client.predict(key, *given, **more, api_name="/hidden_states")
@@ -300,3 +297,49 @@ def test_figures_of_the_package_follow_the_tab_and_what_it_shows_is_saved(shown,
     page.wait_for_url("**hidden.layer=1**")
     page.go_back()
     until(opened, ".viz-hidden-where", "After 2 of 4 blocks")
+
+
+@pytest.fixture(scope="module")
+def two_headed(tmp_path_factory):
+    """The masked-word model with a second head of random weights, which labels each token."""
+    encoder = vz.load("grammar", device="cpu")
+    labeler = HeadConfig(task="tokens", n_out=3, labels=("noun", "verb", "other"))
+    config = replace(encoder.config, prediction_heads=(*encoder.config.prediction_heads, labeler))
+    torch.manual_seed(0)
+    model = vz.Encoder(config)
+    model.load_state_dict(encoder.model.state_dict(), strict=False)
+    place = tmp_path_factory.mktemp("models") / "two"
+    replace(encoder, model=model.eval()).save(place)
+    return place
+
+
+def test_the_lens_reads_the_head_that_is_asked_for(two_headed):
+    encoder = vz.load(two_headed, device="cpu")
+    trace, out = vz.capture(encoder, MASKED[0]), encoder.model.heads["tokens"].out
+    (drawn, *_) = vz.figures.logit_lens(encoder, trace, task="tokens").data
+    for layer in range(trace.n_layers + 1):
+        with torch.inference_mode():
+            scores = out(encoder.model.final_norm(trace.hidden(layer)[6])).double().numpy()
+        shares = np.exp(scores) / np.exp(scores).sum()
+        assert drawn.text[layer][6] == ("noun", "verb", "other")[int(shares.argmax())]
+        assert drawn.z[layer][6] == pytest.approx(shares.max(), abs=2e-5)
+
+
+@pytest.mark.slow
+def test_the_head_of_the_logit_lens_is_in_the_link(visit, client, two_headed):
+    name = client.predict(str(two_headed), api_name="/open_model")["name"]
+    opened = visit(kind="text", a=MASKED[0], model=name, tab="vectors", query=6)
+    page = opened.page
+    lens, chosen = ".viz-hidden-more .viz-figure[data-painted*='task={}']", "[data-control=task]"
+    page.wait_for_selector(lens.format("masked"), timeout=60_000)
+    tasks = page.locator(f"{chosen} option").evaluate_all("all => all.map(o => o.value)")
+    assert tasks == ["masked", "tokens"] and "hidden.task" not in page.url
+    page.select_option(chosen, "tokens")
+    page.wait_for_selector(lens.format("tokens"))
+    page.wait_for_url("**hidden.task=tokens*")
+    page.reload()
+    page.wait_for_selector(lens.format("tokens"), timeout=60_000)
+    assert page.input_value(chosen) == "tokens"
+    page.select_option(chosen, "masked")
+    page.wait_for_selector(lens.format("masked"))
+    page.wait_for_function("!new URL(location).searchParams.has('hidden.task')")

@@ -9,7 +9,7 @@ from gradio_client.exceptions import AppError
 
 from tests.checkpoints.pretended_hub import COMMIT, Hub, pretended_hub, tiny_bert
 from tests.slow import slow
-from tests.ui.conftest import lasting, listen_for_errors, matters, serving
+from tests.ui.conftest import begun, lasting, listen_for_errors, matters, serving
 from viz_encoder.checkpoints import HubModel, Plan, patient
 from viz_encoder.errors import SelectionError
 from viz_encoder.ui.serve import ServerSettings, make_app
@@ -169,9 +169,7 @@ def test_a_lookup_ends_where_its_sender_has_left(hub, monkeypatch):
     monkeypatch.setenv("GRADIO_HEARTBEAT_INTERVAL", "0.25")  # when Gradio sees who left
     hub.answer.clear()
     with serving(make_app(ServerSettings(device="cpu"))) as site:
-        call = f"{site}gradio_api/call/look_up"
-        event = httpx.post(call, json={"data": [NAME]}, timeout=60).json()["event_id"]
-        with httpx.stream("GET", f"{call}/{event}", timeout=60):
+        with httpx.stream("GET", begun(site, "look_up", NAME), timeout=60):
             assert not ended.wait(0.5)  # while it is listened to, it goes on
         assert ended.wait(20)
     hub.answer.set()
@@ -241,6 +239,8 @@ def test_a_hub_that_is_silent_holds_no_run_up(hub, page, site, button):
     page.click("#viz-run")
     page.wait_for_function("window.vizTab.run.tokens.length === 4")
     assert not page.query_selector("#viz-found .viz-model")
+    page.focus("#viz-text-a textarea")  # a run folds the form, and what is in it
+    page.click("#viz-opening >> text=Open another model")
     page.click("#viz-stop")
     page.wait_for_selector("#viz-found .viz-alert")
     assert "Stopped" in page.inner_text("#viz-found")

@@ -16,6 +16,7 @@ from fastapi.testclient import TestClient
 
 import viz_encoder as vz
 from tests.coroutines import run_apart
+from tests.ui.conftest import begun
 from viz_encoder.errors import TooLong
 from viz_encoder.model import Encoder
 from viz_encoder.ui.page import make_page
@@ -73,8 +74,10 @@ def test_no_long_work_stands_in_the_queue_of_runs():
         ("token_pairs", lambda runner, key: endpoints.token_pairs(runner, key, "the cat"), 2),
     ],
 )
-def test_what_waits_among_the_runs_takes_no_longer_than_a_few(monkeypatch, name, work, most):
-    page = make_page(runner := Runner(Models("cpu"), TraceStore()))
+def test_what_waits_among_the_runs_takes_no_longer_than_a_few(
+    monkeypatch, runner, name, work, most
+):
+    page = make_page(runner)
     assert {fn.concurrency_id for fn in page.fns.values() if fn.api_name == name} == {"model"}
     key = runner.text("grammar", "the keys to the cabinet [MASK] old")["key"]
     ran, forward = [], Encoder.forward
@@ -89,27 +92,22 @@ def test_what_waits_among_the_runs_takes_no_longer_than_a_few(monkeypatch, name,
 
 
 def test_a_run_does_not_wait_for_a_set(site, monkeypatch):
-    begun, go_on, ended = threading.Event(), threading.Event(), []
+    started, go_on, ended = threading.Event(), threading.Event(), []
 
     def collection(*given, progress, **named):
-        begun.set()
+        started.set()
         while not go_on.wait(0.02):
             progress(0, 1)
         ended.append(True)
         raise TooLong("Enough.")
 
     monkeypatch.setattr(set_runs, "collection", collection)
-    call = f"{site}gradio_api/call/"
-    event = httpx.post(f"{call}compare_set", json={"data": ["one\ntwo"]}, timeout=60).json()[
-        "event_id"
-    ]
+    set_answer = begun(site, "compare_set", "one\ntwo")
     with ThreadPoolExecutor(1) as pool:
-        compared = pool.submit(httpx.get, f"{call}compare_set/{event}", timeout=150)
-        assert begun.wait(120)
+        compared = pool.submit(httpx.get, set_answer, timeout=150)
+        assert started.wait(120)
         try:
-            run = httpx.post(f"{call}run_text", json={"data": ["A cat."]}, timeout=60)
-            event = run.json()["event_id"]
-            said = httpx.get(f"{call}run_text/{event}", timeout=150).text
+            said = httpx.get(begun(site, "run_text", "A cat."), timeout=150).text
             assert "event: complete" in said and not ended
         finally:
             go_on.set()
@@ -118,10 +116,10 @@ def test_a_run_does_not_wait_for_a_set(site, monkeypatch):
 
 def test_a_set_stops_when_its_sender_has_left(site, monkeypatch):
     monkeypatch.setenv("GRADIO_HEARTBEAT_INTERVAL", "0.25")  # when Gradio sees who left
-    left, begun = threading.Event(), threading.Event()
+    left, started = threading.Event(), threading.Event()
 
     def collection(*given, progress, **named):
-        begun.set()
+        started.set()
         try:
             while True:
                 time.sleep(0.01)
@@ -131,12 +129,8 @@ def test_a_set_stops_when_its_sender_has_left(site, monkeypatch):
             raise
 
     monkeypatch.setattr(set_runs, "collection", collection)
-    call = f"{site}gradio_api/call/"
-    event = httpx.post(f"{call}compare_set", json={"data": ["one\ntwo"]}, timeout=60).json()[
-        "event_id"
-    ]
-    with httpx.stream("GET", f"{call}compare_set/{event}", timeout=150):
-        assert begun.wait(120)
+    with httpx.stream("GET", begun(site, "compare_set", "one\ntwo"), timeout=150):
+        assert started.wait(120)
         assert not left.wait(0.5)  # while it is listened to, it goes on
     assert left.wait(60)
 
@@ -159,9 +153,9 @@ def test_work_goes_on_while_it_is_wanted_and_for_so_long_at_most():
 
 
 @pytest.fixture
-def hurried():
+def hurried(models):
     """A server on which work may take no time at all, and a run on it."""
-    runner = Runner(Models("cpu"), TraceStore(), limits=replace(PUBLIC, work_seconds=0.0))
+    runner = Runner(models, TraceStore(), limits=replace(PUBLIC, work_seconds=0.0))
     key = runner.text("grammar", "the keys to the cabinet [MASK] old")["key"]
     return runner, key
 
@@ -215,8 +209,8 @@ def test_a_training_ends_between_its_steps(minilm):
     assert not runner.sets.learned._entries
 
 
-def test_a_set_of_too_many_tokens_is_refused_before_it_is_run(monkeypatch):
-    runner = Runner(Models("cpu"), TraceStore(), limits=replace(PUBLIC, set_tokens=60))
+def test_a_set_of_too_many_tokens_is_refused_before_it_is_run(monkeypatch, models):
+    runner = Runner(models, TraceStore(), limits=replace(PUBLIC, set_tokens=60))
     monkeypatch.setattr(set_runs, "collection", None)  # it is not called
     items = given_items("\n".join(["A cat slept here."] * 20))  # 7 tokens each
     with pytest.raises(TooLong, match=r"over 60 tokens after 9 of its 20 items"):
@@ -305,11 +299,11 @@ def test_a_file_that_waits_for_its_client_holds_no_memory():
     assert waiting[0].headers["content-length"] == "4000000"
 
 
-def test_a_strangers_saved_run_is_refused_where_its_maps_would_take_long(tmp_path):
-    trace = vz.capture(vz.load("grammar", device="cpu"), "the keys [MASK]")
+def test_a_strangers_saved_run_is_refused_where_its_maps_would_take_long(tmp_path, models, grammar):
+    trace = vz.capture(grammar, "the keys [MASK]")
     trace.save(path := tmp_path / "run.safetensors")
     cells = 16 * trace.n_tokens**2
-    made = Runner(Models("cpu"), TraceStore(), limits=replace(PUBLIC, saved_cells=cells))
+    made = Runner(models, TraceStore(), limits=replace(PUBLIC, saved_cells=cells))
     assert made.saved(str(path))["tokens"] == list(trace.tokens)
     strict = replace(made, limits=replace(PUBLIC, saved_cells=cells - 1))
     with pytest.raises(

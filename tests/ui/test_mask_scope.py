@@ -10,10 +10,7 @@ from tests.ui.conftest import until_said
 from tests.ui.test_masks import RAN, TEXT, bits, painted_mask, panels, post, speckled
 from viz_encoder.audit.mask_input.presets import PRESETS
 from viz_encoder.errors import SelectionError
-from viz_encoder.ui.state.models import Models
 from viz_encoder.ui.state.restoring import restore
-from viz_encoder.ui.state.runner import Runner
-from viz_encoder.ui.state.store import TraceStore
 from viz_encoder.ui.tabs.masks.requests import typed_scope
 
 SCOPE, WORDS = "3-5:1,4", "layers 3–5, heads 1 and 4"
@@ -109,8 +106,7 @@ def test_the_endpoint_takes_a_scope(client, key, plain):
     assert found["extra"] == [0, 0, 0, *[int((~speckled(plain.n_tokens)).sum())] * 3]
 
 
-def test_a_link_brings_the_scope_back():
-    runner = Runner(Models("cpu"), TraceStore())
+def test_a_link_brings_the_scope_back(runner):
     link = {"kind": "text", "model": "all-MiniLM-L6-v2", "a": TEXT, "ran": "causal"}
     made = restore(runner, {**link, "run": "gone", "scope": SCOPE})
     assert made["masked"] == f"causal, 105 of 225 pairs forbidden, in {WORDS}"

@@ -1,6 +1,5 @@
 """The Masks tab and its routes: what is painted is what runs, and each number is numpy's."""
 
-import base64
 import io
 import json
 
@@ -11,7 +10,7 @@ import torch
 from gradio_client.exceptions import AppError
 
 import viz_encoder as vz
-from tests.ui.conftest import of_another_model, open_tab
+from tests.ui.conftest import open_tab
 from tests.ui.texts import SENTENCES
 from viz_encoder.analyses.change import mask_effect
 from viz_encoder.audit.mask_input.conventions import Convention, from_bool
@@ -22,14 +21,6 @@ from viz_encoder.ui.state.painted_mask import Mistake, bits_code
 
 TEXT = SENTENCES[0]
 RAN = "[aria-label='Run with the mask'][data-painted]"
-
-
-@pytest.fixture(scope="module")
-def saved(site, client, plain, tmp_path_factory):
-    path = tmp_path_factory.mktemp("runs") / "run.safetensors"
-    of_another_model(plain).save(path)
-    sent = base64.b64encode(path.read_bytes()).decode()
-    return client.predict(sent, api_name="/open_saved")["key"]
 
 
 def bits(mask) -> bytes:
@@ -150,21 +141,16 @@ def test_a_run_with_a_mask_knows_the_run_without(site, key, plain):
     assert again["plain"] == key and not np.any(again["leak"])
 
 
+OPEN, SPECKLED = np.ones((15, 15), dtype=bool), speckled(15)
+
+
 @pytest.mark.parametrize(
     ("mask", "mistake", "says"),
     [
         (np.tri(15, dtype=bool), "none", "causal, 105 of 225 pairs forbidden"),
-        (
-            speckled(15),
-            "ignored",
-            f"{(~speckled(15)).sum()} of 225 pairs forbidden; the code ignores it",
-        ),
-        (np.ones((15, 15), dtype=bool), "none", ""),
-        (
-            np.ones((15, 15), dtype=bool),
-            "inverted",
-            "forbids nothing; the code inverts it (reads True as ignore)",
-        ),
+        (SPECKLED, "ignored", f"{(~SPECKLED).sum()} of 225 pairs forbidden; the code ignores it"),
+        (OPEN, "none", ""),
+        (OPEN, "inverted", "forbids nothing; the code inverts it (reads True as ignore)"),
     ],
 )
 def test_a_run_says_which_mask_it_ran_with(site, key, mask, mistake, says):
@@ -174,14 +160,14 @@ def test_a_run_says_which_mask_it_ran_with(site, key, mask, mistake, says):
     assert again["plain"]["masked"] == ""
 
 
-def test_code_is_that_of_the_package(site, key, saved, plain):
+def test_code_is_that_of_the_package(site, key, of_file, plain):
     n = plain.n_tokens
     for target in httpx.get(f"{site}viz/run/{key}/mask/offered").json()["targets"]:
         kind = target["name"]
         if target["byKey"]:
             continue
         painted = speckled(n)
-        answer = post(site, saved, f"snippet?kind={kind}", bits(painted))
+        answer = post(site, of_file, f"snippet?kind={kind}", bits(painted))
         layers_heads = MaskScope.parsed("", plain.n_layers, plain.n_heads)
         assert answer.text == mask_code(torch.from_numpy(painted), kind, scope=layers_heads)
         capture = kind == "vz.capture"
@@ -256,11 +242,11 @@ def test_a_run_that_expired_stays_410_even_where_faults_are_told(site):
     assert post(site, "gone", "preset?told=1", b'{"name": "causal"}').status_code == 410
 
 
-def test_a_saved_run_keeps_all_but_running(site, saved):
-    told = httpx.get(f"{site}viz/run/{saved}/mask/offered").json()
+def test_a_saved_run_keeps_all_but_running(site, of_file):
+    told = httpx.get(f"{site}viz/run/{of_file}/mask/offered").json()
     assert told["missing"].startswith("The model of this run is not loaded here")
-    assert post(site, saved, "preset", b'{"name": "causal"}').status_code == 200
-    answer = post(site, saved, "run", bytes(29))
+    assert post(site, of_file, "preset", b'{"name": "causal"}').status_code == 200
+    answer = post(site, of_file, "run", bytes(29))
     assert answer.json()["message"] == told["missing"]
 
 

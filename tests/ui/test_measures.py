@@ -1,6 +1,5 @@
 """The measures of Explore: attention, contribution and effect, each against the library."""
 
-import base64
 import json
 
 import httpx
@@ -11,7 +10,6 @@ import viz_encoder as vz
 from tests.ui.texts import MASKED, SENTENCES
 from viz_encoder import effects
 from viz_encoder.attribution import weight_routes
-from viz_encoder.bundled import asset
 
 QUESTION = {"of": "state", "token": 10}
 
@@ -213,10 +211,7 @@ def test_several_heads_have_the_sum_of_their_shares_and_no_effects(shared, minil
     page.wait_for_function(f"Math.abs({cell} - {float(weights)}) < 1e-5")
 
 
-def test_attention_of_a_classifier_starts_where_its_head_reads(client, site):
-    picture = base64.b64encode(asset("examples/digit.png").read_bytes()).decode()
-    run = client.predict(picture, "scene", api_name="/run_picture")["key"]
-    told = httpx.get(
-        f"{site}viz/run/{run}/attribution", params={"of": "classify", "measure": "attention"}
-    ).json()
+def test_attention_of_a_classifier_starts_where_its_head_reads(site, digit):
+    asked = {"of": "classify", "measure": "attention"}
+    told = httpx.get(f"{site}viz/run/{digit}/attribution", params=asked).json()
     assert told["start"] == 0 and told["nodes"][-1][0] == 1.0

@@ -128,6 +128,15 @@ def test_the_cell_follows_the_switches(client, minilm, renormalize, words):
     assert np.allclose(found["means"], columns.mean(axis=-1), atol=2e-5)
 
 
+def test_small_maps_are_of_what_is_kept(array, trace):
+    maps = whole_maps(trace)[2]
+    for hide, renormalize, words in ((True, False, False), (False, True, True), (True, True, True)):
+        asked = f"hide_special={hide}&renormalize={renormalize}&words={words}"
+        groups = shown_tokens(trace, hide_special=hide, words=words)
+        wanted = shown(maps, groups, renormalize=renormalize)
+        np.testing.assert_allclose(array(f"thumbnails?layer=2&{asked}"), wanted, atol=2e-5)
+
+
 def test_similar_heads_and_shares_of_roles(ask, client, key, trace):
     expected = similar_heads(trace, 3, 1)
     answer = ask("similar?layer=3&head=1")

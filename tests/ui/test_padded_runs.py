@@ -1,19 +1,15 @@
 """Padding presets run a batch with real [PAD]: what runs and leaks, and what links and code say."""
 
-import base64
-
 import httpx
 import numpy as np
 import pytest
 import torch
 
 import viz_encoder as vz
-from tests.ui.conftest import until_said
+from tests.ui.conftest import described, until_said
 from tests.ui.test_masks import RAN, TEXT, at, bits, painted_mask, panels, post
-from tests.ui.texts import LABELS, PICTURES
+from tests.ui.texts import LABELS
 from viz_encoder.audit.mask_input.presets import PRESETS
-from viz_encoder.bundled import asset
-from viz_encoder.ui.state.models import Models
 from viz_encoder.ui.state.restoring import restore
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.state.store import TraceStore
@@ -114,17 +110,14 @@ def test_padding_that_cannot_be_is_a_sentence(site, key, code, says):
     assert answer.status_code == 422 and says in answer.json()["message"]
 
 
-def test_pictures_have_no_padding(site, client):
-    sent = base64.b64encode(asset(PICTURES["a digit"]).read_bytes()).decode()
-    picture = client.predict(sent, api_name="/run_picture")["key"]
-    told = httpx.get(f"{site}viz/run/{picture}/mask/offered").json()
+def test_pictures_have_no_padding(site, digit):
+    told = httpx.get(f"{site}viz/run/{digit}/mask/offered").json()
     assert not any(each["pads"] for each in told["presets"])
-    answer = post(site, picture, "padded?code=end:2")
+    answer = post(site, digit, "padded?code=end:2")
     assert answer.status_code == 422 and "Only texts are padded" in answer.json()["message"]
 
 
-def test_a_link_brings_padding_back():
-    runner = Runner(Models("cpu"), TraceStore())
+def test_a_link_brings_padding_back(runner):
     link = {"kind": "text", "model": "all-MiniLM-L6-v2", "a": TEXT, "ran": "padding-right"}
     made = restore(runner, {**link, "run": "gone", "pad": "end:2"})
     assert made["tokens"][-2:] == ["[PAD]", "[PAD]"] and made["valid"][-3:] == [True, False, False]
@@ -144,8 +137,7 @@ def test_a_link_brings_padding_back():
     assert unmasked["tokens"] == made["tokens"] and unmasked["masked"] == ""
 
 
-def test_changes_of_a_link_are_of_the_padded_text_or_are_left_out():
-    runner = Runner(Models("cpu"), TraceStore())
+def test_changes_of_a_link_are_of_the_padded_text_or_are_left_out(runner):
     link = {"kind": "text", "model": "all-MiniLM-L6-v2", "a": TEXT, "pad": "start:2", "cut": "t4"}
     unmasked = restore(runner, {**link, "ran": "large"})  # whose mask no link could hold
     assert unmasked["notes"][-1].endswith("; the run is shown without a mask.")
@@ -222,6 +214,7 @@ def test_the_masks_tab_opens_on_padding_that_is_not_masked(visit, minilm, plain)
     with page.expect_response("**/mask/padded?**") as answer:
         held[0].fulfill(body="")  # of the run that was left
     answer.value.finished()
+    described(page)  # what came was read
     assert "is not shown" not in page.inner_text("#viz-masks")
     page.evaluate("vizTab.selection.set({ layer: 1, head: 2 })")  # a person is quicker
     held[1].continue_()

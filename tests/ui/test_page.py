@@ -5,7 +5,6 @@ import re
 import pytest
 
 import viz_encoder as vz
-from tests.slow import slow
 from tests.ui.texts import SENTENCES
 
 SENTENCE = SENTENCES[0]
@@ -67,18 +66,14 @@ def test_a_saved_run_is_opened_by_upload(shared, minilm, tmp_path):
         assert opened.page.is_enabled(part)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "<img src=x onerror=alert(1)> </script><script>alert(1)</script> {{7*7}} ${alert(1)} "
-        "שלום עולם and مرحبا 👨‍👩‍👧 \u202eabc\u202c a [SEP] b [PAD] [CLS]",
-        slow("Donaudampfschifffahrtsgesellschaftskapitänspatent " * 3),
-        slow("x"),
-        slow("one two three " * 100),
-    ],
+ANY = (
+    "<img src=x onerror=alert(1)> </script><script>alert(1)</script> {{7*7}} ${alert(1)} "
+    "שלום עולם and مرحبا 👨‍👩‍👧 \u202eabc\u202c a [SEP] b [PAD] [CLS]"
 )
-def test_any_text_is_shown_as_text(visit, text):
-    page = visit(kind="text", a=text).painted()
+
+
+def test_any_text_is_shown_as_text(visit):
+    page = visit(kind="text", a=ANY).painted()
     assert page.locator(".viz-root img, .viz-root script").count() == 0
     assert page.locator(".viz-map-canvas").is_visible()
 

@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 
 import viz_encoder as vz
-from tests.slow import slow
 from tests.ui.texts import LABELS, SENTENCES
 from viz_encoder.ui.state.runner import Runner
 
@@ -70,12 +69,11 @@ def test_maps_that_fail_their_check_are_hidden(shared, upload, minilm):
     hidden_with(opened, "they failed verification")
 
 
-@pytest.mark.parametrize("part", ["proof", slow("map")])
-def test_maps_whose_check_is_not_there_are_hidden(shared, part):
+def test_maps_whose_check_is_not_there_are_hidden(shared):
     opened = shared()
     opened.page.set_viewport_size({"width": 1000, "height": 1000})
     opened.painted()
-    opened.page.route(re.compile(f"/viz/run/.*/{part}"), lambda route: route.fulfill(status=503))
+    opened.page.route(re.compile("/viz/run/.*/proof"), lambda route: route.fulfill(status=503))
     opened.page.get_by_role("button", name=LABELS[1]).click()
     hidden_with(opened, "The server answered 503")
     opened.page.unroute_all()
@@ -97,16 +95,12 @@ def test_one_click_runs_a_picture_and_one_that_is_gone_leaves_its_patches(shared
     opened.faults[:] = [fault for fault in opened.faults if "404" not in fault]
 
 
-@pytest.mark.parametrize("how", ["click", slow("Control+Enter")])
-def test_the_last_click_wins(shared, hold_runs, how):
+def test_the_last_click_wins(shared, hold_runs):
     page = shared().painted()
     held = hold_runs()
     for text in ("The first", "The second", "The third one"):
         page.fill("#viz-text-a textarea", text)
-        if how == "click":
-            page.click("#viz-run")
-        else:
-            page.press("#viz-text-a textarea", how)
+        page.click("#viz-run")
         while not held.begun:
             page.wait_for_timeout(20)
     held.let_go.set()

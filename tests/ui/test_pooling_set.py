@@ -1,6 +1,5 @@
 """Sets on the Pooling tab: compared with scikit-learn from the exported vectors, and stopped."""
 
-import base64
 import csv
 import io
 import json
@@ -15,12 +14,12 @@ from sklearn.decomposition import PCA
 from sklearn.metrics import silhouette_score
 from sklearn.neighbors import NearestNeighbors
 
+from tests.ui.conftest import in_base64
 from viz_encoder.analyses.collection import Separation
 from viz_encoder.bundled import asset
 from viz_encoder.errors import InputError, SelectionError, TooLong, TraceError
 from viz_encoder.ui.serve import ServerSettings
 from viz_encoder.ui.state.limits import LOCAL, PUBLIC
-from viz_encoder.ui.state.models import Models
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.state.store import TraceStore
 from viz_encoder.ui.tabs.vectors.results import item_plain, pooled_plain
@@ -46,8 +45,8 @@ def topics(client):
 
 
 @pytest.fixture
-def runner():
-    return Runner(Models("cpu"), TraceStore(), limits=replace(LOCAL, set_items=50))
+def runner(models):
+    return Runner(models, TraceStore(), limits=replace(LOCAL, set_items=50))
 
 
 def fetched(site, path):
@@ -114,7 +113,7 @@ def test_the_plane_is_that_of_the_set(site, client, topics):
 def test_pictures_take_their_labels_from_their_names(client, site):
     folder = asset("examples/sets/digits")
     files = {path.name: path for path in sorted(folder.glob("*/*.png")) if path.name[2] in "123"}
-    sent = {name: base64.b64encode(path.read_bytes()).decode() for name, path in files.items()}
+    sent = {name: in_base64(path) for name, path in files.items()}
     found = client.predict({"pictures": sent}, api_name="/compare_pictures")
     assert found["labels"] == [name[0] for name in files] and found["pictures"]
     assert found["names"] == list(files)

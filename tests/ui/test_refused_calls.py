@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from tests.coroutines import run_apart
-from tests.ui.conftest import serving
+from tests.ui.conftest import begun, serving
 from viz_encoder.ui.page import SHARED_ENDPOINTS
 from viz_encoder.ui.serve import ServerSettings, make_app
 from viz_encoder.ui.tabs import TABS
@@ -45,13 +45,6 @@ def lines(caplog):
     with caplog.at_level(logging.WARNING):
         yield caplog
     assert not [each for each in caplog.records if each.exc_info]
-
-
-def called(site, name, given):
-    """What an endpoint answers."""
-    call = f"{site}gradio_api/call/{name}"
-    event = httpx.post(call, json={"data": given}).raise_for_status().json()["event_id"]
-    return httpx.get(f"{call}/{event}").raise_for_status().text
 
 
 @pytest.mark.parametrize(
@@ -134,7 +127,7 @@ def test_what_our_own_code_raises_is_no_refusal(caplog):
 def test_a_call_that_is_refused_is_a_sentence_and_a_line(
     strangers, lines, capfd, name, given, says
 ):
-    assert says in called(strangers, name, given)
+    assert says in httpx.get(begun(strangers, name, *given)).raise_for_status().text
     ours = [each for each in lines.records if each.name.startswith("viz_encoder")]
     assert len(ours) == 1 and f"/{name}" in ours[0].getMessage()
     assert "Traceback" not in "".join(capfd.readouterr())

@@ -11,7 +11,6 @@ from viz_encoder.bundled import asset
 from viz_encoder.errors import InputError, SelectionError
 from viz_encoder.ui.state.attributed import outcome_of
 from viz_encoder.ui.state.examples import PICTURES
-from viz_encoder.ui.state.models import Models
 from viz_encoder.ui.state.painted_mask import (
     MOST_CHARACTERS,
     PaintedMask,
@@ -19,17 +18,10 @@ from viz_encoder.ui.state.painted_mask import (
     mask_from_code,
 )
 from viz_encoder.ui.state.restoring import restore
-from viz_encoder.ui.state.runner import Runner
-from viz_encoder.ui.state.store import TraceStore
 from viz_encoder.ui.tabs.explore.outcomes import proof_plain
 
 TEXT = "The cat sat on the mat"
 LINK = {"kind": "text", "model": "all-MiniLM-L6-v2", "a": TEXT}
-
-
-@pytest.fixture(scope="module")
-def runner():
-    return Runner(Models("cpu"), TraceStore())
 
 
 def masked(n, seed=0):

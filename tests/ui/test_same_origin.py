@@ -30,6 +30,10 @@ def site(value, **more):
     return {"sec-fetch-site": value, **more}
 
 
+PROXY = site("same-origin", origin="https://hub.test", host="localhost:7860")
+SPACE = site("same-origin", origin="https://a-b.hf.space", host="a-b.hf.space")
+ELSEWHERE = {"origin": "http://e.test"}
+CROSS = site("cross-site", **ELSEWHERE)
 TAKEN = [  # what goes on working
     ("a client that is no browser", "POST", "/gradio_api/upload", {}),
     ("the page itself", "POST", "/viz/closed", site("same-origin", origin=OURS)),
@@ -41,27 +45,14 @@ TAKEN = [  # what goes on working
     ("a link", "GET", "/", site("cross-site", **NAVIGATE)),
     ("a link from another port", "GET", "/", site("same-site", **NAVIGATE)),
     ("a frame", "GET", "/", site("cross-site", **NAVIGATE | {"sec-fetch-dest": "iframe"})),
-    (
-        "a notebook's proxy, which sends a Host of its own",
-        *("POST", "/gradio_api/queue/join"),
-        site("same-origin", origin="https://hub.test", host="localhost:7860"),
-    ),
-    (
-        "a Space's page in its frame",
-        *("POST", "/gradio_api/queue/join"),
-        site("same-origin", origin="https://a-b.hf.space", host="a-b.hf.space"),
-    ),
+    ("a proxy, which sends a Host of its own", "POST", "/gradio_api/queue/join", PROXY),
+    ("a Space's page in its frame", "POST", "/gradio_api/queue/join", SPACE),
     ("a link, old", "GET", "/", {"referer": "http://e.test/"}),
     ("the page itself, old", "GET", "/viz/first", {"referer": f"{OURS}/?a=b"}),
     ("no referrer of a page", "GET", "/viz/first", site("same-origin", origin="null")),
 ]
 REFUSED = [
-    (
-        "fetch without CORS",
-        "POST",
-        "/gradio_api/upload",
-        site("cross-site", origin="http://e.test"),
-    ),
+    ("fetch without CORS", "POST", "/gradio_api/upload", CROSS),
     ("a picture", "GET", "/viz/zoo/A1-multihead", site("cross-site")),
     ("a picture, old", "GET", "/viz/zoo/A1-multihead", {"referer": "http://e.test/"}),
     ("a script", "GET", "/viz/first", site("cross-site", **{"sec-fetch-mode": "no-cors"})),
@@ -78,12 +69,7 @@ REFUSED = [
     ("a form", "POST", "/", site("cross-site", **NAVIGATE)),
     ("a link to something else", "GET", "/config", site("cross-site", **NAVIGATE)),
     ("a word that is none yet", "POST", "/viz/closed", site("nearby", origin=OURS)),
-    (
-        "a name that a visitor gave us",
-        "POST",
-        "/x",
-        {"origin": "http://e.test", "x-forwarded-host": "e.test"},
-    ),
+    ("a name of a visitor's", "POST", "/x", {**ELSEWHERE, "x-forwarded-host": "e.test"}),
 ]
 
 

@@ -17,7 +17,6 @@ from viz_encoder.effects.changed_capture import changed
 from viz_encoder.ui.serve import ServerSettings, make_app
 from viz_encoder.ui.state.attributed import outcome_of
 from viz_encoder.ui.state.examples import PICTURES
-from viz_encoder.ui.state.models import Models
 from viz_encoder.ui.state.recipe import as_changes
 from viz_encoder.ui.state.restoring import restore
 from viz_encoder.ui.state.runner import Runner
@@ -26,11 +25,6 @@ from viz_encoder.ui.tabs.explore.outcomes import offered
 
 TEXT = "the keys to the cabinet [MASK]"
 PAIR = ("the keys", "to the cabinet [MASK]")
-
-
-@pytest.fixture(scope="module")
-def runner():
-    return Runner(Models("cpu"), TraceStore())
 
 
 @pytest.fixture

@@ -1,14 +1,11 @@
 """Why two texts are alike, on the route, the endpoint and screen: numbers by plain numpy."""
 
-from base64 import b64encode
-
 import httpx
 import numpy as np
 import pytest
 from gradio_client.exceptions import AppError
 
 import viz_encoder as vz
-from tests.ui.texts import PICTURES
 from viz_encoder.bundled import asset
 from viz_encoder.inputs.items import read_set
 
@@ -64,15 +61,13 @@ def test_a_pair_is_read_one_by_one(site, client, minilm):
     assert found["tokens"][-1] == "[SEP]" and len(found["tokens"]) == 7
 
 
-def test_faults_are_sentences(site, client, key):
+def test_faults_are_sentences(site, client, key, digit):
     for given, says in (
         ({"other": "x", "method": "median"}, "There is no pooling 'median'"),
         ({"other": "x", "state": 7}, "There is no layer 7"),
     ):
         assert says in ask(site, key, 404, **given)["message"]
-    content = asset(PICTURES["a digit"]).read_bytes()
-    picture = client.predict(b64encode(content).decode(), api_name="/run_picture")["key"]
-    assert "reads pictures" in ask(site, picture, 404, other="digit.png")["message"]
+    assert "reads pictures" in ask(site, digit, 404, other="digit.png")["message"]
     no_sum = ask(site, key, other="x", method="max")
     assert list(no_sum) == ["why", "alike", "usual"] and no_sum["why"].endswith("choose mean.")
     with pytest.raises(AppError, match="choose mean"):

@@ -13,7 +13,6 @@ from tests.ui.test_masks import bits, panels, post
 from viz_encoder.audit.mask_input.presets import PRESETS
 from viz_encoder.ui.state.attributed import outcome_of
 from viz_encoder.ui.state.built import Built
-from viz_encoder.ui.state.models import Models
 from viz_encoder.ui.state.padding import Padding
 from viz_encoder.ui.state.recipe import Recipe
 from viz_encoder.ui.state.restoring import restore
@@ -28,8 +27,8 @@ WITHOUT = ~torch.tensor(VALID)
 
 
 @pytest.fixture(scope="module")
-def runner():
-    return Runner(Models("cpu"), TraceStore())
+def runner(models):
+    return Runner(models, TraceStore())
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +45,7 @@ def test_the_run_is_that_of_capture_and_its_notes_say_so(runner, told, minilm):
 
 
 def test_a_link_and_a_saved_run_bring_it_back(runner, told, tmp_path):
-    fresh = Runner(Models("cpu"), TraceStore())
+    fresh = Runner(runner.models, TraceStore())
     again = restore(fresh, {**told["link"], "run": "gone"})
     assert again["valid"] == VALID and again["link"]["a"] == TYPED
     runner.store.get(told["key"]).trace.save(tmp_path / "run.safetensors")

@@ -216,19 +216,6 @@ def test_a_long_text_comes_in_parts_with_rows_on_hover_and_columns_on_click(alon
     assert opened.page.get_attribute("[data-token='699']", "aria-pressed") == "true"
 
 
-@pytest.mark.slow
-def test_who_asks_for_less_motion_steps_by_hand(alone):
-    opened = alone(layer=2)
-    opened.page.get_by_role("button", name="Play the layers").click()
-    opened.page.emulate_media(reduced_motion="reduce")
-    play = opened.page.locator(".viz-player button").nth(1)
-    play.wait_for(state="hidden")
-    assert opened.page.evaluate("window.vizTab.source.player.playing") is False
-    layer = opened.page.evaluate("window.vizTab.selection.layer")
-    opened.page.get_by_role("button", name="Next layer").click()
-    assert opened.page.evaluate("window.vizTab.selection.layer") == layer + 1
-
-
 def goes_to_the_chosen_and_to_the_strongest(opened, weights) -> None:
     """The part of a chosen token is shown at that token, and says where the strongest key is."""
     page = opened.page
@@ -291,28 +278,6 @@ def test_what_is_pending_changes_no_name_and_no_number(alone, trace):
     wait_for_told(opened, strongest(trace.attention(3, 2)[10], trace.tokens, shown))
     assert np.allclose(numbers(titles(opened)), trace.attention(3, 2)[10, shown], atol=5e-5)
     assert "(3.2)" in page.inner_text(".viz-source h3") and float(page.evaluate(faded)) == 1
-
-
-@pytest.mark.slow
-def test_turning_and_hiding_keep_to_a_token_that_is_there(shaded):
-    opened = shaded(layer=3, head=5, query=0, key=6)
-    page, title = opened.page, ".viz-source h3"
-    page.click("[data-token='9']")
-    page.click("[data-direction='who']")
-    page.wait_for_selector(".viz-source[data-painted*=':who:'][data-painted$=':9']")
-    assert page.inner_text(title).startswith("Who looks at key 9 ")
-    page.click("[data-token='4']")
-    page.click("[data-direction='looks']")
-    page.wait_for_selector(".viz-source[data-painted*=':looks:'][data-painted$=':4']")
-    assert page.inner_text(title).startswith("Where query 4 ")
-    page.evaluate("vizTab.selection.set({query: 0, key: vizTab.run.n - 1})")
-    page.check("#viz-hide")
-    page.wait_for_selector(".viz-source[data-painted*=':hide:']")
-    last = page.evaluate("vizTab.run.n") - 2
-    assert page.evaluate("[vizTab.selection.query, vizTab.selection.key]") == [1, last]
-    page.evaluate("vizTab.selection.set({query: 0})")  # as another tab may
-    page.wait_for_selector(".viz-source[data-painted$=':0']")
-    assert page.inner_text(title) == "Where query 0 “[CLS]” looks (3.5); it is hidden here"
 
 
 @pytest.mark.slow
