@@ -23,6 +23,9 @@ POSITIONS: dict[str, dict[str, Any]] = {
     "relative": {"positions": "none", "relative_buckets": 32},
     "none": {"positions": "none"},
 }
+# Axes that an EncoderConfig has too, by its own names.
+AXES = {name: name for name in ("d_model", "n_layers", "n_heads", "d_ff", "activation")}
+AXES |= {"V": "vocab_size", "T": "max_positions", "norm": "norm_placement"}
 MOST = 10**7  # upper limit of any size
 MOST_REGISTERS = 16
 LEAST = {"seed": 0, "registers": 0, "V": len(SPECIAL) + 1}  # 1 of every other
@@ -83,15 +86,8 @@ class Built:
                 )
         return EncoderConfig.named(
             "original",
-            n_layers=self.n_layers,
-            n_heads=self.n_heads,
-            d_model=self.d_model,
-            d_ff=self.d_ff,
-            vocab_size=self.V,
-            max_positions=self.T,
-            norm_placement=self.norm,
+            **{name: getattr(self, axis) for axis, name in AXES.items()},
             final_norm=self.norm == "pre",
-            activation=self.activation,
             gated=self.gated,
             **POSITIONS[self.positions],
             **self._pictures,
@@ -161,18 +157,11 @@ def as_listed(model: str) -> str | Built:
 
 def _preset(size: str) -> Built:
     """A named size of EncoderConfig; the original's positions are no table, and may be few."""
-    config, usual = EncoderConfig.named(size), Built()
-    return Built(
-        V=config.vocab_size,
-        d_model=config.d_model,
-        n_layers=config.n_layers,
-        n_heads=config.n_heads,
-        d_ff=config.d_ff,
-        T=config.max_positions if config.positions is Positions.LEARNED else usual.T,
-        positions=str(config.positions),
-        norm=str(config.norm_placement),
-        activation=str(config.activation),
-    )
+    config = EncoderConfig.named(size)
+    own = {axis: getattr(config, name) for axis, name in AXES.items()}
+    own |= {axis: str(own[axis]) for axis in ("norm", "activation")}
+    length = own["T"] if config.positions is Positions.LEARNED else Built.T
+    return Built(**own | {"positions": str(config.positions), "T": length})
 
 
 PRESETS = {size: _preset(size) for size in SIZES}
