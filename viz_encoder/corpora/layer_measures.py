@@ -38,7 +38,8 @@ class LayerSums(SummedQueries):
         zeros = tokens.real.new_zeros
         self.distance, self.score = zeros(layer.n_heads), zeros(layer.n_heads) - 1
         self.query, self.key = (zeros(layer.n_heads, dtype=torch.long) for _ in range(2))
-        self.by_query = {name: zeros(layer.n_heads, n_tokens) for name in of_query(STATISTICS)}
+        self.of_query = of_query(STATISTICS)
+        self.by_query = {name: zeros(layer.n_heads, n_tokens) for name in self.of_query}
         self.places = torch.arange(n_tokens, device=tokens.real.device)
         self.no_keys = (self.tokens.real - self.tokens.plain).nonzero(as_tuple=True)
 
@@ -51,7 +52,7 @@ class LayerSums(SummedQueries):
             scores.clamp_min_(torch.finfo(scores.dtype).min)  # −∞ times 0 is no number
         entropy = row_entropy(weights, scores, weights.sum(dim=-1), largest)
         block = HeadBlock(weights, entropy, largest)
-        for name, value in of_query(STATISTICS).items():
+        for name, value in self.of_query.items():
             self.by_query[name][heads, rows] = value(block)
         super().add(walk, rows, weights)
         apart = (self.places[rows, None] - self.places).abs().to(weights.dtype)

@@ -52,8 +52,9 @@ class HeadSweep:
         shape = (n_heads, -(-n // self.row_step), -(-n_keys // self.key_step))
         self.tops, self.sums = zeros(shape), zeros(shape)  # weights are never negative
         self.checked = zeros(n_heads, self.columns.shape[1], n)
-        self.by_query = {name: zeros(n_heads, n) for name in of_query(STATISTICS)}
-        self.bands = zeros(n_heads, n, len(OFFSETS))
+        self.of_query = of_query(STATISTICS)
+        self.by_query = {name: zeros(n_heads, n) for name in self.of_query}
+        self.bands = zeros(n_heads, len(OFFSETS), n)
         self.distance, self.totals = zeros(n_heads), zeros(n_heads, n_keys)
         self.word_totals = zeros(n_heads, n_keys)
 
@@ -112,14 +113,14 @@ class HeadSweep:
         if self.shares:  # of w / z: (−Σ w ln w) / z + ln z
             entropy = per_sum(entropy + sums * sums.clamp_min(SMALLEST).log(), sums)
         block_of = HeadBlock(weights, entropy, found.tops.amax(dim=-1))
-        for name, value in of_query(STATISTICS).items():
+        for name, value in self.of_query.items():
             self.by_query[name][heads, rows] = value(block_of)
         if self.layer.cross:
             return
         for at, shift in enumerate(OFFSETS):
             band = weights.diagonal(rows.start + shift, dim1=1, dim2=2)
             first = rows.start + max(0, -shift - rows.start)
-            self.bands[heads, first : first + band.shape[1], at] = band
+            self.bands[heads, at, first : first + band.shape[1]] = band
 
     def thumbnails(self) -> tuple[Float[Tensor, "head row col"], Float[Tensor, "head row col"]]:
         """Largest and mean weight of each cell, NaN where no pair may attend."""
@@ -156,8 +157,8 @@ class HeadSweep:
         if not self.layer.cross:
             # Neighbors are by key; a query's key is so many places after it.
             counts = [self.kept.neighbors(at).roll(-at, dims=1).to(real) * real for at in OFFSETS]
-            pairs = torch.stack(counts, dim=-1)
-            bands, n_pairs = (self.bands * pairs).sum(dim=1), pairs.sum(dim=1)
+            pairs = torch.stack(counts, dim=1)
+            bands, n_pairs = (self.bands * pairs).sum(dim=2), pairs.sum(dim=2)
             sums = replace(sums, bands=bands, n_pairs=n_pairs, distance=self.distance)
         return values_of(STATISTICS, sums).float()
 
