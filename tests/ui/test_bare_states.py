@@ -53,7 +53,8 @@ def test_the_player_is_stopped_by_another_run_the_last_layer_and_who_wants_less_
     play.click()
     bare.emulate_media(reduced_motion="reduce")
     play.wait_for(state="hidden")
-    assert bare.evaluate("player.playing") is False
+    bare.wait_for_function("!player.playing")
+    assert bare.evaluate("player.selection.layer") == 0
     bare.emulate_media(reduced_motion="no-preference")
 
 

@@ -110,7 +110,7 @@ def test_the_selection_is_set_observed_and_a_table(trace):
     view.query, view.key, view.layer = "cats", "bird", 2
     chosen = view.selection
     assert (chosen.query, chosen.query_token, chosen.key_token) == (2, "cats", "bird")
-    assert chosen.weight == pytest.approx(float(trace.attention(2, 0)[2, view.key]))
+    assert chosen.weight == pytest.approx(float(trace.attention(2, 0)[2, view.key]), rel=1e-5)
     assert chosen.columns()["layer"] == [2] and chosen.to_frame().shape == (1, 8)
     view.head = [1, 2]
     mean = trace.attention(2)[[1, 2], 2, view.key].mean()
