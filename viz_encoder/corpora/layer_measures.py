@@ -41,6 +41,7 @@ class LayerSums(SummedQueries):
         self.of_query = of_query(STATISTICS)
         self.by_query = {name: zeros(layer.n_heads, n_tokens) for name in self.of_query}
         self.places = torch.arange(n_tokens, device=tokens.real.device)
+        self.apart = slice(0), zeros(0, n_tokens)  # of the last block's rows; most have the same
         self.no_keys = (self.tokens.real - self.tokens.plain).nonzero(as_tuple=True)
 
     def add(self, walk: RowWalk, rows: slice, weights: Float[Tensor, "head query key"]) -> None:
@@ -55,9 +56,10 @@ class LayerSums(SummedQueries):
         for name, value in self.of_query.items():
             self.by_query[name][heads, rows] = value(block)
         super().add(walk, rows, weights)
-        apart = (self.places[rows, None] - self.places).abs().to(weights.dtype)
+        if self.apart[0] != rows:
+            self.apart = rows, (self.places[rows, None] - self.places).abs().to(weights.dtype)
         # Row by row: one product over all cells would add up thousands of numbers in float32.
-        by_query = torch.einsum("hqk,qk->hq", weights, apart)
+        by_query = torch.einsum("hqk,qk->hq", weights, self.apart[1])
         self.distance[heads] += (by_query * self.tokens.real[heads, rows]).sum(dim=-1)
         self._keep_best(heads, rows, weights)
 
