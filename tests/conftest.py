@@ -12,7 +12,7 @@ import httpx
 import pytest
 import torch
 from hypothesis import settings
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Playwright, sync_playwright
 
 import tests.shape_checks  # before the package  # noqa: F401
 import viz_encoder as vz
@@ -109,9 +109,15 @@ def chromium_path() -> str | None:
 
 
 @pytest.fixture(scope="session")
-def chromium() -> Iterator[Browser]:
+def playwright() -> Iterator[Playwright]:
+    """What drives browsers; a process can start it once."""
+    with sync_playwright() as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def chromium(playwright: Playwright) -> Iterator[Browser]:
     """A headless Chromium, the system's own where there is one."""
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium_path(), args=FLAGS)
-        yield browser
-        browser.close()
+    browser = playwright.chromium.launch(executable_path=chromium_path(), args=FLAGS)
+    yield browser
+    browser.close()

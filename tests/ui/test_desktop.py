@@ -10,7 +10,6 @@ from pathlib import Path
 
 import httpx
 import pytest
-from playwright.sync_api import sync_playwright
 
 from viz_encoder.cli import main
 from viz_encoder.ui import desktop
@@ -104,7 +103,7 @@ def screen():
     return ["xvfb-run", "-a"]
 
 
-def test_a_real_window(screen):
+def test_a_real_window(screen, playwright):
     code = f"""
         import subprocess
         from viz_encoder.ui import desktop
@@ -117,9 +116,8 @@ def test_a_real_window(screen):
     address = f"http://127.0.0.1:{DEBUGGER}"
     with httpx.Client(transport=httpx.HTTPTransport(retries=8)) as client:  # until it listens
         client.get(f"{address}/json/version")
-    with sync_playwright() as playwright:
-        page = playwright.chromium.connect_over_cdp(address).contexts[0].pages[0]
-        page.wait_for_selector(".viz-how[data-painted]", timeout=60_000)
-        assert page.evaluate("matchMedia('(display-mode: standalone)').matches")
-        page.close()
+    page = playwright.chromium.connect_over_cdp(address).contexts[0].pages[0]
+    page.wait_for_selector(".viz-how[data-painted]", timeout=60_000)
+    assert page.evaluate("matchMedia('(display-mode: standalone)').matches")
+    page.close()
     assert window.wait(timeout=30) == 0
