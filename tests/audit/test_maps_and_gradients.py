@@ -1,12 +1,18 @@
 """Maps, gradients and the mask itself: each check sees a plant that it alone can see."""
 
+from functools import partial
+
 import pytest
 import torch
 import torch.nn.functional as F
+from torch import nn
 
 from tests.audit.audits import audit, encoder_of_torch, own
 from tests.audit.plants import NoMaps, Stack, causal, padding
+from viz_encoder.audit.measure.parts import mixing_parts
 from viz_encoder.audit.measure.reach import reach
+from viz_encoder.audit.measure.setting import Setting
+from viz_encoder.audit.measure.subject import Subject
 
 
 def test_one_head_of_one_layer_is_found_and_pictured():
@@ -222,3 +228,42 @@ def test_a_softmax_whose_weights_are_read_twice_is_judged_or_said_not_to_be(use)
     else:
         assert right.sentence.startswith("Tokens look where they are meant to"), right.sentence
         assert wrong.verdict == "FAIL", str(wrong)
+
+
+def mixed(self, x):
+    return F.linear(x, self.weight, self.bias).cumsum(dim=1)
+
+
+def as_it_is(part):
+    """A part of a known kind; each of the others makes tokens mix in one."""
+
+
+def hooked(part):
+    part.register_forward_hook(lambda part, args, out: out.cumsum(dim=1))
+
+
+def with_its_own_forward(part):
+    part.forward = partial(mixed, part)
+
+
+def of_another_class(part):
+    part.__class__ = type("Mixing", (nn.Linear,), {"forward": mixed})
+
+
+WAYS = (as_it_is, hooked, with_its_own_forward, of_another_class)
+
+
+@pytest.mark.parametrize("way", [*WAYS, "patched", "turned", "both axes"])
+def test_a_part_of_a_known_kind_is_tried_wherever_it_may_mix_tokens(way, monkeypatch):
+    case = Setting((causal,), causal, lambda seed, b, n: torch.randn(b, n, 8), first=7).base()
+    model = nn.Module()
+    model.part = nn.LayerNorm((7, 8)) if way == "both axes" else nn.Linear(8, 8)
+    if way == "turned":
+        model.part = nn.Linear(7, 7)
+    if way == "patched":
+        monkeypatch.setattr(nn.Linear, "forward", mixed)
+    if callable(way):
+        way(model.part)
+    model.forward = lambda x, keep: model.part(x.mT).mT if way == "turned" else model.part(x)
+    found = [one.name for one in mixing_parts(Subject(model), case)]
+    assert found == ([] if way is as_it_is else ["part"])

@@ -18,7 +18,9 @@ from viz_encoder.audit.measure.subject import Subject
 from viz_encoder.audit.measure.watch import hooked
 
 MOST_MODULES, MOST_TOKENS = 200, 32
-BY_VECTOR = (nn.Linear, nn.LayerNorm, nn.Dropout, nn.GELU, nn.ReLU)  # over the last axis
+# What works over the last axis alone, as long as it is torch's own.
+KINDS: tuple[type[nn.Module], ...] = (nn.Linear, nn.LayerNorm, nn.Dropout, nn.GELU, nn.ReLU)
+BY_VECTOR = {kind: kind.forward for kind in KINDS}
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,8 @@ def _is_apart(seen: SeenModule, case: Case) -> bool:
     """Whether it is known to work on each token by itself, so that no gradient need tell it."""
     module, sides = seen.module, (seen.given, seen.out)
     hooks = len(module._forward_hooks) + len(module._forward_pre_hooks)  # one is the watching's
-    if type(module) not in BY_VECTOR or "forward" in vars(module) or hooks > 1:
+    ran = BY_VECTOR.get(type(module))
+    if ran is not type(module).forward or "forward" in vars(module) or hooks > 1:
         return False
     one_axis = not isinstance(module, nn.LayerNorm) or len(module.normalized_shape) == 1
     return one_axis and all(one is not None and axis_of(one, case) == 1 for one in sides)
