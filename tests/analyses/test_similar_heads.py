@@ -2,10 +2,15 @@
 
 import numpy as np
 import pytest
+import torch
+from torch._subclasses import FakeTensorMode
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from tests.by_hand import whole_maps
 from viz_encoder.analyses.similar_heads import similar_heads
 from viz_encoder.trace import head_rows
+from viz_encoder.trace.row_measures import head_distances
 
 
 def by_definition(trace, layer, head, queries) -> np.ndarray:
@@ -45,3 +50,16 @@ def test_few_queries_are_spread_over_the_text(traces):
     apart = np.abs(found.distances - by_definition(traces[0], 2, 3, [0, 7, 14]))
     apart[2, 3] = 0
     assert apart.max() <= 2e-5
+
+
+def test_a_device_needs_no_float64():
+    class Float32(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            out = func(*args, **(kwargs or {}))
+            found = [one for one in tree_leaves(out) if isinstance(one, torch.Tensor)]
+            assert all(one.dtype != torch.float64 or one.device.type == "cpu" for one in found)
+            return out
+
+    with FakeTensorMode(), Float32():
+        found = head_distances(torch.rand(3, 4, 5, device="cuda"))
+        assert found.dtype == torch.float64

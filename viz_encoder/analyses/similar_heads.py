@@ -88,7 +88,7 @@ def _distances(
         placed = one.to(device), entropies(one).to(device)
         for each in range(other.n_heads):
             rows = _rows(other, each, block.to(device))
-            sums[each] += js_distances(placed, (rows, entropies(rows))).double().sum().cpu()
+            sums[each] += js_distances(placed, (rows, entropies(rows))).cpu().double().sum()
     return (sums / max(1, len(queries))).float().numpy()
 
 

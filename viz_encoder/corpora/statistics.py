@@ -61,7 +61,7 @@ def sampled_distances(
         trace = captured(encoder, one)[0]
         rows = some_queries(trace.valid, SOME_QUERIES)
         maps = [ran.weights(slice(0, ran.n_heads), rows.to(ran.q.device)) for ran in trace.layers]
-        total += head_distances(torch.cat(maps).float()).cpu().numpy()
+        total += head_distances(torch.cat(maps).float()).numpy()
     return total, len(inputs)
 
 

@@ -67,11 +67,14 @@ def js_distances(one: OneHead, others: RowsAndEntropies) -> Float[Tensor, "*head
 def head_distances(
     maps: Float[Tensor, "head query key"],
 ) -> Float[Tensor, "head head"]:
-    """The mean over the queries of √JSD between the rows of every two heads, in float64."""
+    """The mean over the queries of √JSD between the rows of every two heads, in float64.
+
+    On the CPU, for there are devices without float64.
+    """
     placed = shares(maps)
-    own = entropies(placed)
-    pairs = zip(placed, own, strict=True)
-    return torch.stack([js_distances(one, (placed, own)).double().mean(dim=-1) for one in pairs])
+    every = placed, entropies(placed)
+    found = (js_distances(one, every).cpu() for one in zip(*every, strict=True))
+    return torch.stack([each.double().mean(dim=-1) for each in found])
 
 
 def some_queries(real: Bool[Tensor, " token"], most: int | None) -> Int[Tensor, " query"]:
@@ -106,7 +109,7 @@ def row_distances(
             old = _weights(before, head, block, aligned and aligned[0])
             new = _weights(after, head, block, aligned and aligned[1])
             apart = (new - old.to(new.device)).abs_().sum(dim=1)
-            found[head, block] = apart.double().cpu().numpy() / 2
+            found[head, block] = apart.cpu().double().numpy() / 2
     return found
 
 

@@ -199,4 +199,4 @@ def _apart(layer: LayerTrace, reading: RunTokens) -> Float[Tensor, " head"]:
     rows = some_queries(reading.real, N_COMPARED).to(layer.q.device)
     heads = (slice(head, head + 1) for head in range(layer.n_heads))
     maps = torch.cat([layer.weights(head, rows).float() for head in heads])
-    return head_distances(maps).float().sum(dim=0).cpu() / max(len(maps) - 1, 1)
+    return head_distances(maps).float().sum(dim=0) / max(len(maps) - 1, 1)
