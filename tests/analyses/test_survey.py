@@ -8,6 +8,7 @@ import torch
 
 import viz_encoder as vz
 from tests.by_hand import layer_of, run_of
+from viz_encoder.analyses.findings import role_shares
 from viz_encoder.analyses.overview import overview, row
 from viz_encoder.analyses.rollout import rollout
 from viz_encoder.analyses.survey import STATISTICS, survey, surveys
@@ -111,6 +112,18 @@ def test_one_token(minilm):
     assert np.isnan(list(neighbors.values())).all()  # one token has neither
     assert np.isfinite(list(surveyed.statistics.values())).all()
     assert surveyed.statistics["entropy"].tolist() == pytest.approx([0, 0])
+
+
+def test_of_a_head_of_nan_no_statistic_is_a_number():
+    """Not even its weight on a kind of token that the run does not have."""
+    q = torch.zeros(2, 5, 4)
+    q[1] = torch.nan
+    trace = run_of(LayerTrace(q, torch.ones_like(q), torch.ones_like(q), 1.0))
+    statistics = survey(trace)[0].statistics
+    for role in ("delimiter", "punctuation"):
+        statistics[role] = role_shares(trace, role).shares[0]
+    for name, (known, unknown) in statistics.items():
+        assert np.isfinite(known) and np.isnan(unknown), name
 
 
 def test_cross_attention_is_surveyed_over_its_own_keys():

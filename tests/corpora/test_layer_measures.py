@@ -217,10 +217,12 @@ def test_a_text_without_numbers_leaves_its_neighbors_theirs(grammar):
     torch.testing.assert_close(found[kept], whole[kept], equal_nan=True)
 
 
-def test_half_precision_is_measured_in_float32():
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
+def test_any_precision_is_measured(dtype):
     config = EncoderConfig(n_layers=1, n_heads=2, d_model=16, d_ff=32, vocab_size=50)
     torch.manual_seed(0)
-    encoder = vz.load(vz.Encoder(config).to(torch.bfloat16))
+    encoder = vz.load(vz.Encoder(config))
+    encoder.model.to(dtype)
     ids = torch.randint(1, 50, (1, 9))
     found = measure_batch(encoder, (0,), [encoder.read(ids)])
     check_by_loops(encoder, [ids], found)

@@ -51,10 +51,10 @@ class QuerySums:
         return self.none if self.distance is None else (self.distance, self.n_real)
 
     def on(self, kind: str) -> Amount:
-        """Weight on the keys of a kind."""
+        """Weight on the keys of a kind; NaN, not 0, where a head's weights are NaN."""
         if kind not in self.kinds:
             return self.none
-        return self.by_key[:, 0].where(self.kinds[kind], 0.0).sum(dim=-1), self.n_real
+        return (self.by_key[:, 0] * self.kinds[kind]).sum(dim=-1), self.n_real
 
     @cached_property
     def _by_offset(self) -> list[Amount]:
