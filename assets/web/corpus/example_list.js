@@ -77,8 +77,9 @@ const partsOf = (example, side) =>
 async function runExample({ layer, head, query, key, texts }) {
   const { selection } = current;
   const [first, second] = texts;
+  const asked = { kind: second ? "pair" : "text", a: first, b: second ?? "" };
   selection.set({ layer, head });
-  selection.hold({ kind: second ? "pair" : "text", a: first, b: second ?? "" }, { query, key });
+  selection.hold(asked, { layer, head, query, key });
   selection.leaves = selection.tab;
   await built(() => textBox("a"));
   const kind = /** @type {HTMLInputElement | null} */ (
