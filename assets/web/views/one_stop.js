@@ -10,8 +10,10 @@ const CURRENT = "[aria-pressed=true], [aria-current=step], [aria-selected=true]"
  * @type {(box: HTMLElement, node: HTMLElement, above: number) => void} */
 export function revealIn(box, node, above) {
   const [outer, inner] = [box, node].map((each) => each.getBoundingClientRect());
-  if (inner.top < outer.top + above) box.scrollTop += inner.top - outer.top - above;
-  else if (inner.bottom > outer.bottom) box.scrollTop += inner.bottom - outer.bottom;
+  const top = outer.top + box.clientTop;
+  const [over, under] = [inner.top - top - above, inner.bottom - top - box.clientHeight]; // no bar of the box is over it
+  if (over < 0) box.scrollTop += over;
+  else if (under > 0) box.scrollTop += under;
 }
 
 /** The controls in a node become one stop, also those that come later or are shown again: at first the pressed one, or else the first.
