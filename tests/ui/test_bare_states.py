@@ -244,3 +244,33 @@ AIMED = """async () => {
 def test_a_head_is_aimed_at_where_the_pointer_rests_or_presses_and_not_where_it_sweeps(bare):
     bare.mouse.move(700, 500)
     assert bare.evaluate(AIMED) == ["left", "0.1", "left", "left", "1.2", "left"]
+
+
+# Steps of the lesson whose answers come when another token, or another input, is shown.
+LEFT = """async () => {
+  const { TokensStep } = await import("/learn/step_tokens.js");
+  const { DepthStep } = await import("/learn/step_depth.js");
+  const settled = () => new Promise((done) => setTimeout(done));
+  const acts = { layoutChanged: () => undefined };
+  const held = Promise.withResolvers();
+  const [depth, { patches }] = [new DepthStep(acts), new TokensStep(acts)];
+  const said = (token) => [{ token, labels: [`word ${token}`], shares: [1] }];
+  const answers = [said(0), held.promise.then(() => said(1))];
+  const texts = { depth: {}, tokens: {} };
+  for (const query of [0, 1, 0]) {
+    const run = { key: "run", nLayers: 0, tasks: ["masked"], predictions: () => answers[query] };
+    depth.show({ run, place: { query, key: query }, texts });
+    await settled();
+  }
+  const picture = () => held.promise.then(() => new Image());
+  const grid = { rows: 1, cols: 1, prefix: 0 };
+  for (const run of [{ key: "a picture", grid, picture }, { key: "a text", grid: null }])
+    patches.show({ run, place: { query: 0 }, texts });
+  held.resolve();
+  await settled();
+  return [depth.table.textContent.includes("word 0"), patches.node.hidden];
+}"""
+
+
+def test_an_answer_that_comes_late_is_not_drawn_over_what_is_shown_by_then(bare):
+    assert bare.evaluate(LEFT) == [True, True]

@@ -467,6 +467,9 @@ def test_a_window_is_run_and_its_answer_is_said(step, grammar):
     guess = vz.analyses.predictions(grammar, ran)[0]
     assert guess.labels[0] == "is"
     until_said(page, ".viz-learn-headline", f"“is” ({guess.shares[0]:.3f})")
+    page.select_option(".viz-learn-tools select", "de")  # which says the same of the same mask
+    until_said(page, ".viz-learn-headline", f"„is“ ({guess.shares[0]:.3f})".replace(".", ","))
+    page.select_option(".viz-learn-tools select", "en")
 
 
 @pytest.mark.slow

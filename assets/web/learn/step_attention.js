@@ -19,7 +19,7 @@ import { VectorRows } from "./vector_rows.js";
 const STRONGEST = 4; // keys whose weighted values have a row of their own
 
 export class AttentionStep extends StepView {
-  divide = el("input", { type: "checkbox", checked: true, onchange: () => this.#divided() });
+  divide = el("input", { type: "checkbox", checked: true, onchange: () => this.shown && this.#divided() });
   titles = [el("h4"), el("h4"), el("h4")];
   products = new ProductColumns();
   sum = el("p", { class: "viz-learn-equation" });

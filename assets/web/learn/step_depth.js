@@ -37,6 +37,7 @@ export class DepthStep extends StepView {
 
   async draw() {
     const { run, place, texts } = this.shown;
+    this.#asked.stop(); // the answers of another token, which was left before they came
     this.play.textContent = texts.depth.play;
     const key = keyOf(run, place.query);
     if (this.found?.key === key) return this.#draw(texts);

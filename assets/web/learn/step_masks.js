@@ -51,7 +51,9 @@ export class MasksStep extends StepView {
     const { run, numbers, texts } = this.shown;
     if (this.language !== texts.language) {
       this.language = texts.language;
+      const chosen = this.kind.value || "none";
       this.kind.replaceChildren(...options(Object.entries(texts.masks.kinds)));
+      this.kind.value = chosen;
       this.kind.setAttribute("aria-label", texts.masks.grid);
       this.widthLabel.replaceChildren(`${texts.masks.width} `, this.width, this.widthSaid);
     }

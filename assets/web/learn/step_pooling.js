@@ -43,6 +43,7 @@ export class PoolingStep extends StepView {
     if (this.found?.key !== run.key) {
       await this.#asked.run(async (fresh) => {
         const { shape, values } = await fresh(run.numbers("learn/outputs"));
+        if (run !== this.shown.run) return; // what is found of that one stays
         const vector = (/** @type {number} */ token) => values.subarray(token * shape[1], (token + 1) * shape[1]);
         this.found = { key: run.key, all: run.tokens.map((_, token) => vector(token)) };
         this.acts.layoutChanged();

@@ -102,6 +102,7 @@ class PatchGrid extends StepView {
         this.found = image && { key: run.key, image };
       }
     });
+    if (run !== this.shown.run) return; // another input is here meanwhile
     this.node.hidden = this.found?.key !== run.key;
     if (this.found && !this.node.hidden) this.#draw(this.found.image);
   }
