@@ -108,7 +108,7 @@ def role_shares(
             total = amount_of(role, offset, sums)[0].cpu()
         else:
             total = _linked(layer, sums, reading, pronouns)
-        shares[place, : layer.n_heads] = (total / n_queries).numpy()
+        shares[place, : layer.n_heads] = (total / n_queries).tolist()
     return RoleShares(shares, chosen, role, offset, n_queries)
 
 
