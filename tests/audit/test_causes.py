@@ -22,6 +22,8 @@ from viz_encoder.audit.diagnose.diagnosis import causes
 SELF = "strictly causal, and sees itself"
 # Another layer, or the residual, brings these pairs, and no map shows them.
 HIDDEN = {f"{one}, unseen" for one in ("one pair too few", SELF)}
+# No map is seen, and after two layers a token may know of all.
+FAR = {f"{one}, unseen" for one in ("D8-global", "D8-lost", "D25-places")}
 KNOWN = [name for name, one in CASES.items() if one.right]
 BUGS = [name for name, *_ in MASKS]
 ONCE = {code: name for name in reversed(KNOWN) for code in CASES[name].right[:1]}
@@ -58,7 +60,7 @@ def test_the_same_bug_gets_the_same_words_whatever_the_kernel(name):
 @pytest.mark.parametrize("case", slow_but(MENDED[::16], MENDED), ids=lambda one: one.name)
 def test_the_mended_twin_of_a_public_kind_passes(case):
     report = audit(case)
-    assert report.verdict == "PASS", str(report)
+    assert report.verdict == ("NOT TESTED" if case.name in FAR else "PASS"), str(report)
 
 
 @pytest.mark.parametrize("name", slow_but([STRANGE[0][0]], [name for name, *_ in STRANGE]))

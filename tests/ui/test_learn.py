@@ -8,7 +8,7 @@ import torch
 
 import viz_encoder as vz
 from tests.slow import slow
-from tests.ui.conftest import of_another_model, open_tab, until_said
+from tests.ui.conftest import described, of_another_model, open_tab, until_said
 from tests.ui.texts import MASKED, PICTURES, SENTENCES
 from viz_encoder.effects.word_order import word_order
 from viz_encoder.lesson.result_code import Result, decode
@@ -491,7 +491,8 @@ def test_the_link_opens_the_same_where_the_tab_is_there_after_the_run(profile, s
     with page.expect_response("**/learn/seat?**") as answer:
         seats[0].continue_()
     answer.value.finished()
-    assert page.evaluate("vizLearn.shown.place.query") == 1  # a person was quicker
+    described(page)
+    assert page.evaluate("vizTab.selection.query") == 1  # a person was quicker
     page.close()
 
 
@@ -507,6 +508,7 @@ def test_the_step_of_masks_leads_to_the_masks_tab(step, at, part):
         with page.expect_response("**/mask/padded?**") as answer:
             held[0].continue_()
         answer.value.finished()
+        described(page)
         page.unroute("**/mask/padded?**")
         assert page.get_attribute("#viz-tab-explore-button", "aria-selected") == "true"
         assert page.evaluate("vizTab.run.valid.every(Boolean)")

@@ -104,7 +104,7 @@ def wrong_windows(m: Meant) -> Iterator[Hypothesis]:
         yield from _other_layouts(meant)
 
 
-@lru_cache(maxsize=64)  # every batch and layer asks for the same ones
+@lru_cache(maxsize=8)  # every batch and layer asks for the same ones
 def _other_layouts(meant: Windows) -> tuple[Hypothesis, ...]:
     right, found = meant.pairs(), []
     in_rows = _are_in_rows(right)
