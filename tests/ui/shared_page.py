@@ -59,7 +59,7 @@ BACK = """([before, place]) => {
   }
   document.querySelector("[data-direction=looks][aria-pressed=false]")?.click();
   for (const node of all("#viz-text-a textarea, .viz-root :is(input, select, textarea)")) {
-    const typed = node.closest("#viz-text-a") ? before.form.a[0] : undefined;
+    const typed = node.closest("#viz-text-a") ? before.form.a?.[0] : undefined;
     const value = typed ?? before.controls[node.id || `${node.name}=${node.value}`]?.[0];
     if (value === undefined) continue;
     if (["checkbox", "radio"].includes(node.type)) {
@@ -138,6 +138,9 @@ class SharedPages:
         opened = self.pages.visit(**query)
         opened.painted()
         opened.page.wait_for_selector(".viz-atlas[data-painted]", timeout=60_000)
+        # The form may come after the map; a picture's has no text box.
+        box = "() => vizTab.run.grid || document.querySelector('#viz-text-a textarea')"
+        opened.page.wait_for_function(box, timeout=60_000)
         if prepare:
             prepare(opened)
         return opened

@@ -114,10 +114,11 @@ def axis_of(value: Tensor, case: Case) -> int | None:
 
 def _is_apart(seen: SeenModule, case: Case) -> bool:
     """Whether it is known to work on each token by itself, so that no gradient need tell it."""
-    module, sides = seen.module, (seen.given, seen.out)
+    module, kind, sides = seen.module, type(seen.module), (seen.given, seen.out)
     hooks = len(module._forward_hooks) + len(module._forward_pre_hooks)  # one is the watching's
-    ran = BY_VECTOR.get(type(module))
-    if ran is not type(module).forward or "forward" in vars(module) or hooks > 1:
+    if kind not in BY_VECTOR or "forward" in vars(module) or hooks > 1:
+        return False
+    if kind.forward is not BY_VECTOR[kind]:  # a person's own
         return False
     one_axis = not isinstance(module, nn.LayerNorm) or len(module.normalized_shape) == 1
     return one_axis and all(one is not None and axis_of(one, case) == 1 for one in sides)
